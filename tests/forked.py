@@ -31,7 +31,9 @@ from typing import IO, Any
 import pytest
 
 import shiftbench
+from shiftbench import cli
 from shiftbench.io.executor import child, job, ray
+from shiftbench.report import page
 from tests import small_presets
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -157,6 +159,9 @@ def _import_everything() -> None:
             importlib.import_module(name)
     for module in pkgutil.walk_packages(shiftbench.__path__, "shiftbench."):
         importlib.import_module(module.name)
+    cli._command()
+    for path in Path(page.__file__).parent.joinpath("templates").glob("*.html"):
+        page.template(path.name)
 
 
 def _serve(place: str) -> None:

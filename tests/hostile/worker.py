@@ -24,7 +24,6 @@ from types import SimpleNamespace
 
 import matplotlib as mpl
 import polars as pl
-import typer.main
 
 from shiftbench import cli
 from shiftbench.io import fetch as fetching
@@ -175,7 +174,6 @@ def serve(whole: Path, scratch: Path) -> None:
     trial.child = SimpleNamespace(Child=_Trial, Tell=child.Tell)  # type: ignore[assignment]
     torch.set_num_threads(1)
     mpl.use("Agg")
-    cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]  # builds its parser once, not for each case
     fetching.fetch.__kwdefaults__["patience"] = fetching.Patience(tries=3, wait_s=0.0, timeout_s=5.0)
     pl.DataFrame({"a": [1]}).select(pl.col("a").sum())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -96,10 +97,15 @@ def _finish_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@cache
+def _command() -> Any:
+    return typer.main.get_command(app)
+
+
 def _run() -> NoReturn:
     try:
         _require_unicode()
-        code = app(standalone_mode=False) or 0
+        code = _command()(standalone_mode=False) or 0
         if code == INTERRUPTED:  # the parser has already caught Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()

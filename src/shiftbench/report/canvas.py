@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from shiftbench.report.drawing import Drawing, Marks, Primitive, Words, laid_out
+from shiftbench.report.drawing import Drawing, Marks, Primitive, Words
 from shiftbench.report.style import DPI, SETTINGS, SUBSET_LOOKS, short
 from shiftbench.report.ticks import LONG, tick_text
 from shiftbench.scores.score import SUBSETS
@@ -73,7 +73,7 @@ def figure_of(drawing: Drawing) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Affine2D
 
-    drawn = laid_out(drawing)
+    drawn = drawing.whole
     figure = Figure(figsize=(drawn.width / PIXELS, drawn.height / PIXELS))
     place = Affine2D().scale(1 / drawn.width, -1 / drawn.height).translate(0, 1) + figure.transFigure
     for item in drawn.items:

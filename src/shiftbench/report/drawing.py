@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from shiftbench.report.style import GREY, GRID, INK, Dash, Look, fitted
 from shiftbench.report.ticks import log_ticks, ticks
@@ -37,7 +38,7 @@ class Axis:
     log: bool = False
     ticked: bool = True
 
-    @property
+    @cached_property
     def ticks(self) -> list[tuple[float, str]]:
         """Places of ticks and their texts."""
         if not self.ticked or not self._length:
@@ -51,7 +52,7 @@ class Axis:
     def _scaled(self, value: float) -> float:
         return math.log10(max(value, 1e-300)) if self.log else value
 
-    @property
+    @cached_property
     def _length(self) -> float:
         """The length in scaled units, or 0 if that is no number to divide by."""
         length = self._scaled(self.high) - self._scaled(self.low)
@@ -134,6 +135,11 @@ class Drawing:
     legend: tuple[Entry, ...] = ()
     across: int = 3
     title: str = ""
+
+    @cached_property
+    def whole(self) -> Drawn:
+        """All panels and the legend in pixels."""
+        return laid_out(self)
 
 
 # --- Primitives -----------------------------------------------------------------------------------------------------

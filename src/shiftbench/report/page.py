@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from shiftbench.report.view import clean, main_split, set_retention, split_title
 from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 FOLDED = (
     "conformal_size",
@@ -129,6 +129,11 @@ def template(name: str, *, package: str = "shiftbench.report", scripts: Sequence
 
     scripts: the SHA-256 digests (Base64) of the scripts that its page has besides `page.js`; it runs no others.
     """
+    return _environment(package, tuple(scripts)).get_template(name)
+
+
+@lru_cache(maxsize=8)  # it keeps its compiled templates
+def _environment(package: str, scripts: tuple[str, ...]) -> Environment:
     # Imported here so that reading numbers does not load a template engine.
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -145,7 +150,7 @@ def template(name: str, *, package: str = "shiftbench.report", scripts: Sequence
     # By its hash the browser runs this script and no other, whatever names and texts a page shows.
     allowed = " ".join(f"'sha256-{each}'" for each in (digest(script), *scripts))
     environment.globals.update(script=Markup(script), allowed_scripts=Markup(allowed))
-    return environment.get_template(name)
+    return environment
 
 
 def digest(script: str) -> str:

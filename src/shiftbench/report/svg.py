@@ -19,7 +19,6 @@ from shiftbench.report.drawing import (
     Primitive,
     Stroke,
     Words,
-    laid_out,
     panels,
     sample,
 )
@@ -32,7 +31,7 @@ DIAGONAL = math.sqrt(0.5)
 
 def svg(drawing: Drawing, name: str) -> str:
     """A drawing as a file that stands alone, on white; `name` begins its ids."""
-    whole = laid_out(drawing)
+    whole = drawing.whole
     paper = f'<rect width="{_number(whole.width)}" height="{_number(whole.height)}" fill="#ffffff"/>'
     return _svg(whole, name, paper, ' xmlns="http://www.w3.org/2000/svg"') + "\n"
 
