@@ -397,6 +397,47 @@ def test_predictions_are_calibrated_on_a_further_predictions_file(shiftbench: Sh
     assert "expected predictions of the same model, Gaussian of 3 members, found Gaussian of 2 members" in said.err
 
 
+@pytest.mark.parametrize("how", ["a table", "a comparison", "beside the truth", "a calibration file"])
+def test_a_condition_tells_which_records_are_shifted(shiftbench: Shiftbench, tmp_path: Path, how: str) -> None:
+    place = np.where(np.arange(N) % 2 == 1, "basel", "lyon")
+    frame = table(**QUANTILES, place=place, wind=MIDDLE).drop("shifted")
+    frame.write_csv(tmp_path / "f.csv")
+    words: tuple[object, ...] = ("assess", "f.csv")
+    if how == "a comparison":
+        frame.drop("place").write_csv(tmp_path / "g.csv")
+        words = ("compare", "f.csv", "g.csv")
+    elif how == "beside the truth":
+        ids = np.array([str(k) for k in range(N)], dtype=object)
+        Predictions(ids, Gaussian(MEMBERS[:3], np.ones((3, N)))).save(tmp_path / "f.parquet")
+        words = ("assess", "f.parquet", "--truth", "f.csv", "--target", "target")
+    elif how == "a calibration file":
+        frame.with_columns(pl.col("id") + N).write_csv(tmp_path / "dev.csv")
+        words += ("--calibration", "dev.csv")
+    said = shiftbench(*words, "--shifted", 'place == "basel"', *QUICK)
+    assert said.code == 0, said.err
+    report = Report.load(tmp_path / "r/report.json")
+    assert {count.subset: count.records for count in report.counts} == {"in": 60, "shifted": 60, "full": 120}
+    assert "place" not in {each.feature for each in report.shifts}
+
+
+@pytest.mark.parametrize(
+    ("shifted", "told"),
+    [
+        ("place", "in column 'place', found 'lyon' in row 1. Or name a condition, such as 'place == \"lyon\"'."),
+        ("plce == 'basel'", "f.csv: --shifted: expected a column or a condition: "),
+        ("plce", "expected a column 'plce'"),
+        ("wind > 3", "expected 0 or 1 (or true, false) in column 'wind > 3', found None in row 2"),
+    ],
+)
+def test_what_tells_of_no_shift_is_refused(shiftbench: Shiftbench, tmp_path: Path, shifted: str, told: str) -> None:
+    place = np.where(np.arange(N) % 2 == 1, "basel", "lyon")
+    wind = [None if k == 1 else float(k) for k in range(N)]
+    table(**QUANTILES, place=place, wind=wind).drop("shifted").write_csv(tmp_path / "f.csv")
+    said = shiftbench("assess", "f.csv", "--shifted", shifted, *QUICK)
+    assert said.code == 2
+    assert told in said.err
+
+
 def test_answers_without_intervals_cannot_be_calibrated(shiftbench: Shiftbench, tmp_path: Path) -> None:
     table(answer=MIDDLE, uncertainty=SD, dev=np.arange(N) < 60).write_parquet(tmp_path / "mine.parquet")
     said = shiftbench("assess", "mine.parquet", "--calibration", "dev", *QUICK)

@@ -3,8 +3,11 @@ and predictions files beside a table of targets. Systems on the same ids are lin
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +33,7 @@ from shiftbench.io.tables import exact, problem
 from shiftbench.methods.settings import TASKS
 from shiftbench.methods.targets import absent, labels
 from shiftbench.partition import keys
-from shiftbench.partition.expression import condition
+from shiftbench.partition.expression import condition, open_condition
 from shiftbench.partition.features import Features
 from shiftbench.partition.features import described as features_of
 from shiftbench.partition.hashing import keyed_hash
@@ -43,6 +46,7 @@ UNCHECKED = (
     "{where}: the predictions have no fingerprints of their targets, and ids are the row numbers of {truth}: whether "
     "they belong to these rows was not checked"
 )
+CONDITION = re.compile(r"[<>=!]|\b(in|not|is_null)\b")  # what names of columns hardly have
 NO_PROBABILITIES = (
     "The predictions have no probabilities of this class: add them (0 where a model has never seen it), or drop these "
     "records."
@@ -59,8 +63,8 @@ class Columns:
 
     id: unique ids (None: `id` if there is one, else row numbers). error: >= 0. target, answer: instead of error:
     squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
-    `uncertainty`. shifted: 0/1, true/false. clusters: columns whose combinations are resampled together.
-    slices: columns to break scores down by (see `slicing`). task: "regression" or "classification", of target and
+    `uncertainty`. shifted: 0/1, true/false, or a condition over columns. clusters: columns whose combinations are
+    resampled together. slices: columns to break scores down by (see `slicing`). task: "regression" or "classification", of target and
     answer; None: a regression if both are numbers. follows: whether this is a further file on the records of another:
     it need not repeat shifted, clusters and slices, but if it does they are compared with those of the first.
     forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by their
@@ -199,6 +203,9 @@ class Columns:
         named += keys.columns((*self.clusters, *self.slices), frame.columns)
         if calibrating and calibrating not in frame.columns:
             named += condition(calibrating, frame.schema).meta.root_names()
+        if self.shifted and CONDITION.search(self.shifted):
+            with suppress(ShiftbenchError):  # a column of that name
+                named += condition(self.shifted, frame.schema).meta.root_names()
         known = (name for name in (*named, calibrating) if name and name in frame.columns)
         return list(dict.fromkeys(known))
 
@@ -282,6 +289,27 @@ def load(file: str | Path, columns: Columns, *, name: str, truth: str | Path | N
     return replace(system, calibration=system.ids.is_in(pl.Series(apart.ids, dtype=pl.String).implode()).to_numpy())
 
 
+def _flagged(frame: pl.DataFrame, columns: Columns, *, where: str) -> pl.DataFrame:
+    """The table with a column of flags called like the condition that tells which records are shifted, if it is one.
+
+    A file on the records of another may lack the columns of the condition.
+
+    Raises:
+        TableError: for an invalid condition.
+    """
+    text = columns.shifted
+    if text is None or text in frame.columns or not CONDITION.search(text):
+        return frame
+    try:
+        return frame.with_columns(open_condition(text, frame.schema).alias(text))
+    except ShiftbenchError as error:
+        if columns.follows:
+            return frame
+        raise TableError(
+            *(f"{where}: --shifted: expected a column or a condition: {each}" for each in error.problems)
+        ) from None
+
+
 def _calibrated_on(file: Path, frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> ScoredTable:
     """The system in a table, with the records of a further file to calibrate on.
 
@@ -290,7 +318,9 @@ def _calibrated_on(file: Path, frame: pl.DataFrame, columns: Columns, *, name: s
     Raises:
         TableError: listing the problems of both.
     """
-    own, other = replace(columns, calibration=None), tables.read_table(file)
+    own = replace(columns, calibration=None)
+    frame = _flagged(frame, own, where=where)
+    other = _flagged(tables.read_table(file), replace(own, follows=True), where=file.name)
     theirs = replace(own, drop=(), shifted=own.shifted if own.shifted in other.columns else None)
     readers = {
         "own": lambda: read(frame, own, name=name, where=where),
@@ -318,6 +348,7 @@ def against(
         TableError: listing the problems of both.
     """
     where, target = Path(file).name, str(columns.target)
+    table = _flagged(table, columns, where=Path(truth).name)
     _require_uniform(table, columns, where=Path(truth).name)
     ids = pl.Series("id", predicted.ids, dtype=pl.String)
     column = columns.id or _id_column(table, predicted.metadata.get("id_column"))
@@ -479,6 +510,7 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
         TableError: listing the problems of columns, ids and values.
     """
     grouping = keys.columns((*columns.clusters, *columns.slices), frame.columns)
+    frame = _flagged(frame, columns, where=where)
     columns = columns.found_in(frame, where=where)
     readers: dict[str, Callable[[], Any]] = {
         "ids": lambda: tables.ids(frame, columns.id, where=where),
@@ -674,8 +706,11 @@ def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
     if values.null_count() or not known.all():
         odd = int(np.argmin(known.fill_null(False).to_numpy()))
         found = f"{values.dtype} values" if values.dtype.is_temporal() else repr(values[odd])
+        advice = ""
+        if values.dtype == pl.String and values[odd] is not None and column.isidentifier():
+            advice = f" Or name a condition, such as '{column} == {json.dumps(values[odd], ensure_ascii=False)}'."
         raise TableError(
-            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {found} in row {odd + 1}."
+            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {found} in row {odd + 1}.{advice}"
         )
     return text.is_in(list(YES)).to_numpy()
 

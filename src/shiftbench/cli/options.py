@@ -186,7 +186,10 @@ Member = Annotated[Many, named("--member", help="Columns of members' predictions
 Mean = Annotated[str | None, named("--mean", help="Column of means of normal distributions [mean].")]
 Std = Annotated[str | None, named("--std", help="Column of their standard deviations [std, or variance].")]
 Probability = Annotated[Many, named("--probability", help="CLASS=COLUMN of a class's probability [probability_CLASS].")]
-ShiftedColumn = Annotated[str | None, named("--shifted", help="Column that is 1 for shifted records [shifted].")]
+ShiftedColumn = Annotated[
+    str | None,
+    named("--shifted", help="Column that is 1 for shifted records, or 'part == \"test\"' [shifted]."),
+]
 Calibration = Annotated[
     Many,
     named(
