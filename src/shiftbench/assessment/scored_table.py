@@ -65,13 +65,13 @@ class Columns:
     squared error of numbers, 0/1 error of text. uncertainty: one or more; by default all whose names begin with
     `uncertainty`. shifted: 0/1, true/false, or a condition over columns. clusters: columns whose combinations are
     resampled together. slices: columns to break scores down by (see `slicing`). task: "regression" or "classification",
-    of target and answer; None: a regression if both are numbers. follows: whether this is a further file on the records of another:
-    it need not repeat shifted, clusters and slices, but if it does they are compared with those of the first.
-    forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by their
-    names. form, parts: the form that was found, and its columns. calibration: a column that is 1 for records that
-    calibrate conformal regions and are not scored, a condition over columns, or a further file of such records.
-    drop: columns without a role that do not describe records, names or globs. length: of the record, >= 0: the report
-    checks whether measures rank more than these.
+    of target and answer; None: a regression if both are numbers. follows: whether this is a further file on the records
+    of another: it need not repeat shifted, clusters and slices, but if it does they are compared with those of the
+    first. forms: form of predictions → the values of its option (see `forms`); by default columns are recognised by
+    their names. form, parts: the form that was found, and its columns. calibration: a column that is 1 for records that
+    calibrate conformal regions and are not scored, a condition over columns, or a further file of such records. drop:
+    columns without a role that do not describe records, names or globs. length: of the record, >= 0: the report checks
+    whether measures rank more than these.
     """
 
     id: str | None = None
