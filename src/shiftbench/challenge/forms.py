@@ -1,0 +1,162 @@
+"""What a board takes and how it is scored: a track's own intake and scores, or those of an organiser's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shiftbench.challenge.definition import TABLE, Board
+from shiftbench.errors import PredictionsError, SettingsError
+from shiftbench.track import Arrays, Intake, Task
+from shiftbench.track.contract import ScoredFiles
+from shiftbench.track.parsed import array
+from shiftbench.track.table_submission import ANSWER, ID, INTAKE, UNCERTAINTY, answers, predicted
+
+TARGET, SHIFTED, CLUSTER = "target", "shifted", "cluster"  # columns of an organiser's `truth.parquet`, beside `id`
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a board takes (`intake`), and the task that is scored; `track` is None for an organiser's table."""
+
+    intake: Intake
+    task: Task
+    track: Any = None
+
+    def score(self, arrays: Mapping[str, Arrays], truth: Path, folder: Path) -> ScoredFiles:
+        """Systems by name scored against sealed labels; `folder` is empty, for files in between.
+
+        Raises:
+            ShiftbenchError: naming every record without a prediction, and other problems.
+        """
+        if self.track is None:
+            return _of_table(arrays, truth, self.task)
+        restored = {}
+        for number, (name, held) in enumerate(arrays.items()):
+            place = folder / str(number)
+            place.mkdir()
+            restored[name] = self.intake.restore(held, place)
+        (found,) = self.track.score_files(restored, truth, [self.task])
+        return found  # type: ignore[no-any-return]
+
+
+def of(board: Board) -> Form:
+    """The form of a board.
+
+    Raises:
+        SettingsError, UnknownNameError: for a track that takes no predictions of strangers, or another task.
+    """
+    if board.track == TABLE:
+        return Form(INTAKE, Task(board.task or "table", "table", TARGET, threshold=board.threshold))
+    from shiftbench import tracks
+
+    track = tracks.track(board.track)
+    tasks = {task.name: task for task in track.tasks}
+    if not board.task and len(tasks) == 1:
+        (task,) = tasks.values()
+    elif board.task in tasks:
+        task = tasks[board.task]
+    else:
+        known = ", ".join(tasks)
+        raise SettingsError(f"board {board.slug}: expected a task of {known}, found {board.task!r}. Name one.")
+    return Form(intake(board.track), task, track)
+
+
+def intake(track: str) -> Intake:
+    """How predictions for a track, or for an organiser's table, are taken.
+
+    Raises:
+        SettingsError: for a track that takes none.
+    """
+    if track == TABLE:
+        return INTAKE
+    from shiftbench import tracks
+
+    found = tracks.track(track).intake
+    if found is None:
+        raise SettingsError(
+            f"track {track}: expected one that says how predictions of strangers are read (Track.intake), found one "
+            "that does not. Host its labels as a table, or add it to the track."
+        )
+    return found
+
+
+def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFiles:
+    """Predictions on a table with `id`, `target` and, if there, `shifted` and `cluster`; other columns are slices."""
+    from shiftbench.assessment import scored_table
+    from shiftbench.assessment.assess import Options
+    from shiftbench.assessment.scored_table import Columns
+    from shiftbench.io import tables
+
+    labels = tables.read_table(truth)
+    names = labels.columns
+    columns = Columns(
+        id=ID, target=TARGET, shifted=SHIFTED if SHIFTED in names else None,
+        clusters=(CLUSTER,) if CLUSTER in names else (),
+        slices=tuple(name for name in names if name not in (ID, TARGET, SHIFTED, CLUSTER)),
+    )  # fmt: skip
+    numeric = labels[TARGET].dtype.is_numeric()
+    systems, problems = [], list[str]()
+    for name, held in arrays.items():
+        table = answers(held)
+        given = predicted(held) if table is None else table
+        ids = table[ID] if table is not None else pl.Series(predicted_ids(given), dtype=pl.String)
+        if missing := _missing(ids, labels, name):
+            problems += missing
+            continue
+        if isinstance(given, pl.DataFrame):
+            systems.append(_answered(given, labels, columns, name, numeric=numeric))
+        else:
+            systems.append(scored_table.against(given, labels, columns, name=name, file=name, truth=truth))
+    if problems:
+        raise PredictionsError(*problems)
+    joined = scored_table.line_up(systems)
+    classes = joined.task == "classification"
+    options = Options(
+        task=joined.task, threshold=0.5 if classes and task.threshold is None else task.threshold,
+        error_name="classification error" if classes else "squared error",
+    )  # fmt: skip
+    return ScoredFiles(task, [(joined.records, joined.systems)], options)
+
+
+def predicted_ids(given: Any) -> list[str]:
+    """The ids of predictions."""
+    return list(given.ids)
+
+
+def _missing(ids: pl.Series, labels: pl.DataFrame, name: str) -> list[str]:
+    """Records without a prediction, and predictions without a record."""
+    wanted = labels[ID].cast(pl.String)
+    problems = []
+    for there, other, what in ((wanted, ids, "a prediction of each record, found none of"),
+                               (ids, wanted, "records of this board, found others,")):  # fmt: skip
+        absent = there.filter(~there.is_in(other.implode()))
+        if len(absent):
+            shown = ", ".join(absent.head(3).to_list())
+            problems.append(f"{name}: expected {what} {len(absent):,} of {len(there):,} (such as {shown}).")
+    return problems
+
+
+def _answered(given: pl.DataFrame, labels: pl.DataFrame, columns: Any, name: str, *, numeric: bool) -> Any:
+    from shiftbench.assessment import scored_table
+
+    if numeric != given[ANSWER].dtype.is_numeric():
+        wanted = "numbers" if numeric else "names of classes"
+        raise PredictionsError(f"{name}: expected {wanted} as answers, found others. Convert the column {ANSWER!r}.")
+    keyed = labels.with_columns(pl.col(ID).cast(pl.String))
+    joined = keyed.join(given, on=ID, how="left", maintain_order="left")
+    return scored_table.read(joined, replace(columns, answer=ANSWER, uncertainty=(UNCERTAINTY,)), name=name, where=name)
+
+
+def sign_problems(arrays: Arrays) -> list[str]:
+    """What is wrong with an uncertainty that an answer has beside it: constant, or of the wrong sign."""
+    if UNCERTAINTY not in arrays:
+        return []
+    found = array(arrays, UNCERTAINTY, "f", 1)
+    if len(found) > 1 and (found == found[0]).all():
+        return [f"{UNCERTAINTY}: expected values that differ, found {found[0]:g} everywhere."]
+    return []

@@ -1,0 +1,218 @@
+"""Each layer of the sandbox is proved by trying what it forbids; hostile files end in words, never in arrays."""
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench.challenge import confinement, sandbox
+from shiftbench.challenge.definition import Board
+from shiftbench.challenge.sandbox import Limits, Refused
+from shiftbench.errors import SettingsError
+
+TABLE = Board("main", "Main", "r_auc", ())
+SMALL = Limits(memory=4 * 2**30, cpu_s=60, wall_s=60, written=2**28)
+
+
+@pytest.fixture(scope="module")
+def attempts(tmp_path_factory):
+    secret = tmp_path_factory.mktemp("sealed") / "truth.parquet"
+    secret.write_bytes(b"labels")
+    return secret, sandbox.probe(secret, [*confinement.PROBES])
+
+
+@pytest.mark.parametrize("attempt", [*confinement.PROBES])
+def test_what_a_hostile_parser_tries_is_refused(attempt, attempts):
+    secret, found = attempts
+    assert found["probes"][attempt] == ""
+    assert secret.read_bytes() == b"labels"
+    assert not secret.with_name("truth.parquet.new").exists()
+
+
+def test_each_attempt_works_outside_so_that_its_refusal_means_something(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"x")
+    (tmp_path / "own").mkdir()
+    task = {"secret": str(secret), "folder": str(tmp_path / "own"), "parent": os.getpid(), "memory": 2**20}
+    harmless = ["read", "read_in_a_thread", "list", "write", "write_beside", "permissions", "times", "passwd",
+                "environment", "udp", "fork", "signal", "memory", "link", "truncate", "remove"]  # fmt: skip
+    found = confinement.probe({**task, "probes": harmless})
+    assert {*found["probes"].values()} == {"it worked"}
+
+
+def test_layers_are_told_by_what_was_tried():
+    found = sandbox.layers()
+    assert found["labels cannot be read"] is True
+    assert found["no network"] is True
+    assert str(found["Landlock"]).startswith("version")
+    sandbox.require(found)
+
+
+def test_labels_below_the_folders_of_python_are_noticed(tmp_path):
+    readable = Path(pl.__file__)  # lies where the interpreter must read
+    found = sandbox.layers(readable)
+    assert "read: it worked" in str(found["labels cannot be read"])
+    with pytest.raises(SettingsError, match="labels outside Python's own folders"):
+        sandbox.require(found)
+
+
+def test_a_parser_that_runs_too_long_is_ended(tmp_path):
+    secret = tmp_path / "secret"
+    secret.touch()
+    with pytest.raises(Refused, match="within 1 s"):
+        sandbox.probe(secret, ["spin"], limits=Limits(wall_s=1, memory=4 * 2**30))
+    with pytest.raises(Refused, match="1 s of computing"):
+        sandbox.probe(secret, ["spin"], limits=Limits(cpu_s=1, memory=4 * 2**30))
+
+
+def _parsed(file: Path, folder: Path, *, name: str = "", limits: Limits = SMALL) -> dict[str, np.ndarray]:
+    sandbox.parse(TABLE, file, folder, name=name, limits=limits)
+    return sandbox.arrays(folder)
+
+
+def test_a_file_becomes_arrays_under_its_own_name(tmp_path):
+    stored = tmp_path / "0123abcd"  # as servers store files: by hash
+    stored.write_text("id,answer,uncertainty\n1,2.0,0.1\n2,3.0,0.3\n")
+    arrays = _parsed(stored, tmp_path / "parsed", name="../../my model.csv")
+    np.testing.assert_array_equal(arrays["answer"], [2.0, 3.0])
+    assert {path.name for path in (tmp_path / "parsed").iterdir()} == {"arrays", "confined"}
+
+
+def test_problems_are_told_under_the_name_of_the_stranger_without_paths(tmp_path):
+    stored = tmp_path / "0123abcd"
+    stored.write_text("id,answer,uncertainty\n1,2.0,0.1\n1,x,\n")
+    with pytest.raises(Refused, match=r"my model\.csv") as found:
+        _parsed(stored, tmp_path / "parsed", name="my model.csv")
+    assert str(tmp_path) not in str(found.value)
+    assert len(found.value.problems) >= 2
+
+
+def _npz_bomb(path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**33,)})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("id.npy", header.getvalue() + bytes(2**24))
+
+
+def _parquet_bomb(path: Path) -> None:
+    """A column of one value repeated a thousand million times in few bytes of dictionary and run lengths."""
+    pl.DataFrame({"id": pl.repeat("x" * 1000, 3_000_000, eager=True)}).with_columns(
+        answer=pl.lit(1.0), uncertainty=pl.lit(1.0)
+    ).write_parquet(path, compression="zstd")
+
+
+def _pickle(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.array([os.system], dtype=object), allow_pickle=True)
+
+
+HOSTILE = {"bomb.npz": _npz_bomb, "bomb.parquet": _parquet_bomb, "pickle.csv": _pickle, "pickle.parquet": _pickle}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE])
+def test_bombs_and_pickles_are_refused_in_words(name, tmp_path):
+    HOSTILE[name](tmp_path / name)
+    with pytest.raises(Refused, match=r"expected|MiB"):
+        _parsed(tmp_path / name, tmp_path / "parsed", limits=Limits(memory=3 * 2**30, cpu_s=60, wall_s=60))
+
+
+def test_deeply_nested_messages_are_refused(tmp_path):
+    inner = b""
+    for _ in range(5_000):
+        inner = b"\x0a" + _varint(len(inner)) + inner
+    (tmp_path / "deep.pb").write_bytes(inner)
+    motion = Board("main", "Main", "r_auc", (), track="motion", task="cnll")
+    with pytest.raises(Refused, match="expected"):
+        sandbox.parse(motion, tmp_path / "deep.pb", tmp_path / "parsed", limits=SMALL)
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def test_a_submission_called_like_the_labels_is_a_submission(tmp_path):
+    (tmp_path / "sealed").mkdir()
+    (tmp_path / "sealed" / "truth.parquet").write_bytes(b"labels")
+    stored = tmp_path / "stored"
+    pl.DataFrame({"id": ["1"], "answer": [5.0], "uncertainty": [1.0]}).write_parquet(stored)
+    arrays = _parsed(stored, tmp_path / "parsed", name="sealed/truth.parquet")
+    np.testing.assert_array_equal(arrays["answer"], [5.0])
+
+
+def test_a_submission_that_is_a_link_reads_nothing_but_its_target(tmp_path):
+    (tmp_path / "mine.csv").write_text("id,answer,uncertainty\n1,2.0,0.1\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "mine.csv")
+    assert _parsed(tmp_path / "link.csv", tmp_path / "parsed")["answer"].tolist() == [2.0]
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+def _folder(tmp_path: Path) -> Path:
+    (tmp_path / "arrays").mkdir()
+    return tmp_path / "arrays"
+
+
+def test_links_in_place_of_arrays_are_not_followed(tmp_path):
+    np.save(tmp_path / "labels.npy", np.arange(3))
+    (_folder(tmp_path) / "answer.npy").symlink_to(tmp_path / "labels.npy")
+    with pytest.raises(Refused, match="expected arrays"):
+        sandbox.arrays(tmp_path)
+
+
+def test_hard_links_in_place_of_arrays_are_not_followed(tmp_path):
+    np.save(tmp_path / "labels.npy", np.arange(3))
+    os.link(tmp_path / "labels.npy", _folder(tmp_path) / "answer.npy")
+    with pytest.raises(Refused, match="no file of its own"):
+        sandbox.arrays(tmp_path)
+
+
+def test_a_pipe_in_place_of_an_array_does_not_hang(tmp_path):
+    os.mkfifo(_folder(tmp_path) / "answer.npy")
+    with pytest.raises(Refused, match="no file of its own"):
+        sandbox.arrays(tmp_path)
+
+
+def test_objects_are_never_loaded(tmp_path):
+    np.save(_folder(tmp_path) / "answer.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(Refused, match="expected arrays of numbers"):
+        sandbox.arrays(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "shape", ["(4,)", "(-1,)", "(9999999999999999,)", "(2.5,)", "(2,[3])", "((((((((2,),),),),),),),)"]
+)
+def test_headers_that_lie_about_shapes_are_refused(shape, tmp_path):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
+    (_folder(tmp_path) / "answer.npy").write_bytes(data)
+    with pytest.raises(Refused, match="expected arrays of numbers"):
+        sandbox.arrays(tmp_path)
+
+
+def test_other_files_beside_arrays_are_refused(tmp_path):
+    (_folder(tmp_path) / "evil.so").touch()
+    with pytest.raises(Refused, match="arrays alone"):
+        sandbox.arrays(tmp_path)
+
+
+def test_a_result_that_is_no_object_is_not_believed(tmp_path):
+    (tmp_path / "confined").touch()
+    (tmp_path / confinement.RESULT).write_text(json.dumps([1]))
+    with pytest.raises(Refused, match="deceives"):
+        sandbox._result(tmp_path, 0, SMALL)
+
+
+def test_an_interpreter_that_never_began_is_our_fault(tmp_path):
+    with pytest.raises(sandbox.Fault, match="before it began"):
+        sandbox._result(tmp_path, 1, SMALL)
