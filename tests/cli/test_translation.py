@@ -30,7 +30,7 @@ def test_a_file_with_its_references_is_its_own_truth(shiftbench: Shiftbench) -> 
     page = Path("r/egleu/report.html").read_text("utf-8")
     assert "Length check" in page
     assert "BLEU" in page
-    assert "eGLEU: ours on answers with their references" in page
+    assert "eGLEU: ours on the references of the file" in page
     recipe = json.loads(Path("r/egleu/report.json").read_text("utf-8"))["recipe"]
     assert recipe["sacrebleu"]["chrf"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
 

@@ -42,7 +42,7 @@ CAPTION = (
     "Rows and columns are the anomalies that sentences are marked with. On the diagonal stands how many have one; "
     "elsewhere how many of those with the row’s anomaly have the column’s, too."
 )
-INSIDE = "answers with their references"
+INSIDE = "the references of the file"
 NEEDS = {
     **dict.fromkeys(
         (scoring.GLEU_ERROR, scoring.CHRF_ERROR, scoring.EXACT), "texts and references (in the file, or by --data)"
