@@ -103,6 +103,17 @@ def test_of_two_models_it_is_said_whose_intervals_are_meant(rng):
     assert ", and " in text.split(". ")[0]
 
 
+def test_the_picture_of_slices_calls_records_by_their_name(rng):
+    group = np.where(np.arange(N) % 3, "old", "young")
+    options = replace(FEW, records_name="patients")
+    report = build([(Records(N, shifted=SHIFTED, slices={"age": group}), [model(rng, "m")])], options)
+    drawn = score_figures.slices(report, "all")
+    assert drawn is not None
+    words = " ".join(label.text for label in drawn.panels[0].labels)
+    assert "1,333 patients, 50 % shifted" in words
+    assert "record" not in words
+
+
 @pytest.mark.parametrize(("count", "lines"), [(1, 0), (2, 1)])
 def test_a_line_marks_the_leader_only_among_others(rng, count, lines):
     systems = [model(rng, name) for name in ("one", "two")[:count]]

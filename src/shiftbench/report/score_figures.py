@@ -13,7 +13,7 @@ from shiftbench.report.digits import Digits, count_text, metric_digits
 from shiftbench.report.drawing import Axis, Bar, Drawing, Entry, Label, Line, Panel, text_width
 from shiftbench.report.grid import ROLES, heading, part_digits, part_names, slice_digits, worst_first
 from shiftbench.report.style import GREY, GRID, INK, SUBSET_LOOKS, Look, fitted, labels, looks
-from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead, too_few
+from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead, too_few, worded
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score, Slice
 
@@ -91,7 +91,7 @@ def slices(report: Report, split: str) -> Drawing | None:
         Entry(entry.text, Look(entry.look.color, "-", entry.look.marker, 2.0))
         for entry in system_entries(report, names, split)
     )
-    return Drawing((_rows(across, lines, [_slice_words(entry) for entry in shown], panel=title),), legend)
+    return Drawing((_rows(across, lines, [_slice_words(entry, report) for entry in shown], panel=title),), legend)
 
 
 def parts(report: Report, split: str) -> Drawing | None:
@@ -188,9 +188,9 @@ def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice])
     return [front, *sorted(others, key=level)][:MOST_SLICE_SYSTEMS]
 
 
-def _slice_words(entry: Slice) -> tuple[str, str]:
+def _slice_words(entry: Slice, report: Report) -> tuple[str, str]:
     share = f", {100 * entry.shifted_share:.0f} % shifted" if finite(entry.shifted_share) else ""
-    return f"{fitted(entry.column, 20)} = {entry.group}", f"{count_text(entry.n)} records{share}"
+    return f"{fitted(entry.column, 20)} = {entry.group}", worded(f"{count_text(entry.n)} records{share}", report)
 
 
 def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:

@@ -11,6 +11,7 @@ from shiftbench.report.curve_figures import subset_entries
 from shiftbench.report.digits import Digits
 from shiftbench.report.drawing import Axis, Bar, Drawing, Label, Line, Panel
 from shiftbench.report.style import SUBSET_LOOKS, Look, fitted
+from shiftbench.report.view import worded
 from shiftbench.scores.score import SUBSETS, FeatureShift
 
 WIDTH, HEIGHT = 260.0, 150.0  # pixels of a panel
@@ -21,7 +22,7 @@ DAY = 86_400
 def moved(report: Report, split: str) -> Drawing | None:
     """A panel for each feature, the one that moved furthest first."""
     found = [each for each in report.shifts if each.split == split and _drawable(each)]
-    panels = tuple(_categories(each) if each.labels else _numbers(each) for each in found)
+    panels = tuple(_categories(each, report) if each.labels else _numbers(each, report) for each in found)
     return Drawing(panels, subset_entries(["in", "shifted"], marker=False)) if panels else None
 
 
@@ -37,7 +38,7 @@ def _title(each: FeatureShift) -> str:
     return f"{fitted(each.feature, 28)}: {Digits(1.0, 2).text(each.distance)}"
 
 
-def _numbers(each: FeatureShift) -> Panel:
+def _numbers(each: FeatureShift, report: Report) -> Panel:
     """Outlines of two histograms."""
     lines = tuple(_outline(each, subset) for subset in ("in", "shifted"))
     top = 1.1 * max(*each.shares_in, *each.shares_shifted, 1e-9)
@@ -45,7 +46,7 @@ def _numbers(each: FeatureShift) -> Panel:
     across = Axis("Value", low, high)
     if each.kind == "date":
         across = Axis(f"{_day(low)} to {_day(high)}", low, high, ticked=False)
-    up = Axis("Records", 0.0, top, ticked=False)
+    up = Axis(worded("Records", report), 0.0, top, ticked=False)
     return Panel(_title(each), across, up, lines, width=WIDTH, height=HEIGHT)
 
 
@@ -64,7 +65,7 @@ def _day(value: float) -> str:
         return f"day {value:g}"
 
 
-def _categories(each: FeatureShift) -> Panel:
+def _categories(each: FeatureShift, report: Report) -> Panel:
     """Two bars for each category, below its name."""
     bars, labels = [], []
     for row, name in enumerate(each.labels):
@@ -77,7 +78,7 @@ def _categories(each: FeatureShift) -> Panel:
     height = ROW * len(each.labels) + 50
     return Panel(
         _title(each),
-        Axis("Share of records", 0.0, top),
+        Axis(worded("Share of records", report), 0.0, top),
         rows,
         bars=tuple(bars),
         labels=tuple(labels),
