@@ -204,6 +204,29 @@ def from_files(
     return build
 
 
+def of_folder(terms: Terms, folder: Path, track: str) -> Build:
+    """A board from a folder: PHASE/truth or PHASE/truth.* are labels, PHASE/NAME.* predictions, public/ for everybody.
+
+    Raises:
+        SettingsError: if no folder in it has labels.
+    """
+    phases = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name != manifest.PUBLIC]
+    truths, baselines = dict[str, Path](), dict[str, dict[str, Path]]()
+    for phase in phases:
+        named = {path.name.split(".")[0]: path for path in sorted(phase.iterdir()) if not path.name.startswith(".")}
+        if manifest.TRUTH in named:
+            truths[phase.name] = named.pop(manifest.TRUTH)
+            baselines[phase.name] = named
+    if not truths:
+        raise SettingsError(
+            f"{folder}: expected folders of phases with labels, such as {EVALUATION}/truth.csv, found none. Make one."
+        )
+    public = folder / manifest.PUBLIC
+    return from_files(
+        terms, track=track, truths=truths, public=public if public.is_dir() else None, baselines=baselines
+    )
+
+
 def _copy(source: Path, goal: Path) -> None:
     """Copy a file or a folder; what links point to is copied, and our own marks are left out."""
     if source.is_dir():
@@ -260,8 +283,8 @@ def from_track(
     withhold = getattr(track, "withhold", None)
     if withhold is None:
         raise SettingsError(
-            f"{name}: expected a track that divides its data into inputs and labels, found one that does not. Name the "
-            "labels of each phase with --truth PHASE=PATH, and what participants see with --public."
+            f"{name}: expected a track that divides its data into inputs and labels, found one that does not. Give a "
+            "folder with the labels of each phase as PHASE/truth, and with what participants see as public."
         )
 
     def build(place: Place) -> Board:

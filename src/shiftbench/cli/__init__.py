@@ -19,7 +19,7 @@ import typer
 
 from shiftbench.cli import native
 from shiftbench.cli.command import HELP
-from shiftbench.cli.forms import commands
+from shiftbench.cli.forms import commands, groups
 from shiftbench.cli.terminal import INTERRUPTED, bound_size, complain, note
 from shiftbench.errors import ShiftbenchError, ShiftbenchWarning
 from shiftbench.io import aborts, files
@@ -36,6 +36,11 @@ app = typer.Typer(
 )
 for name, function, kind in commands():
     app.command(name, cls=kind)(function)
+for name, about, functions in groups():
+    group = typer.Typer(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
+    for own, function in functions:
+        group.command(own)(function)
+    app.add_typer(group, context_settings={"help_option_names": list(HELP)})
 
 
 @app.callback(invoke_without_command=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, fetching, fitting, listing, preparing, serving
+from shiftbench.cli import assessing, benchmarking, challenging, fetching, fitting, listing, preparing, serving
 from shiftbench.cli.command import Act, TrackCommand, by_track, flat
 from shiftbench.cli.options import starting, track_names
 
@@ -63,7 +63,13 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
         yield of_track.__name__, flat(of_track, track=TRACK), kind
     imports = by_track(_import, names=lambda: [*_imports()], is_only=True, noun="format")
     yield "import", flat(preparing.import_data, form=FORMAT), imports
-    yield "serve", flat(serving.serve), None
+    for act in (serving.serve, serving.submit, serving.verify):
+        yield act.__name__, flat(act), None
+
+
+def groups() -> Iterator[tuple[str, str, list[tuple[str, Act]]]]:
+    """Each group of commands: its name, its help, and its commands by name."""
+    yield "challenge", challenging.ABOUT, [(name, flat(act)) for name, act in challenging.commands()]
 
 
 def _by_track(

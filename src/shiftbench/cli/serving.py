@@ -3,46 +3,120 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shiftbench.cli.terminal import say
-from shiftbench.errors import MissingExtraError, SettingsError
+from shiftbench.cli.terminal import note, say
+from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
 
 if TYPE_CHECKING:
+    from shiftbench.challenge.store.ledger import Ledger
     from shiftbench.challenge.web.server import Server
 
 Folder = Annotated[Path, typer.Argument(help="The challenge's folder.", show_default=False)]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of accounts and submissions [FOLDER.state].")]
+DatabaseUrl = Annotated[
+    str,
+    typer.Option(
+        "--database", envvar="SHIFTBENCH_DATABASE", show_default=False, show_envvar=False,
+        help="URL of a PostgreSQL database [$SHIFTBENCH_DATABASE, or a file in the state].",
+    ),
+]  # fmt: skip
 Host = Annotated[str, typer.Option("--host", help="Address to listen at; 0.0.0.0 is everywhere.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
+Workers = Annotated[int, typer.Option("--workers", min=0, max=64, help="Processes that score; 0: none here.")]
 LINK_LASTS = 86_400_000_000  # microseconds: a day
 
 
-def serve(folder: Folder, state: State = None, host: Host = "127.0.0.1", port: Port = 8000) -> None:
-    """Host a challenge: accounts, teams, uploads and leaderboards, in one process."""
-    try:
-        import uvicorn
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """The options that name what a server remembers."""
 
-        from shiftbench.challenge.web.application import application
-        from shiftbench.challenge.web.server import opened
+    state: State = None
+    database: DatabaseUrl = ""
+
+    def of(self, folder: Path) -> Path:
+        """The folder of the state."""
+        return self.state or folder.absolute().with_name(f"{folder.absolute().name}.state")
+
+    def ledger(self, folder: Path) -> Ledger:
+        """What the server of a challenge remembers.
+
+        Raises:
+            SettingsError: if there is no server's state.
+        """
+        with extra():
+            from shiftbench.challenge.store.ledger import Ledger
+            from shiftbench.challenge.web.server import DATABASE, clock
+        path = self.of(folder) / DATABASE
+        if not self.database and not path.exists():
+            raise SettingsError(
+                f"{path}: expected the state of a server, found none. Name it with --state, or begin one with "
+                f"`shiftbench serve {folder}`."
+            )
+        return Ledger(self.database or path, clock=clock)
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Tell which extra to install where a library is missing."""
+    try:
+        yield
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("shiftbench"):
+            raise
         raise MissingExtraError(
             f"expected {error.name} for a server, found none. Install it: pip install 'shiftbench[server]'."
         ) from None
 
-    server = opened(folder, state or folder.with_name(f"{folder.name}.state"))
+
+def serve(
+    folder: Folder, *, where: Where, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1
+) -> None:  # fmt: skip
+    """Host a challenge: pages, accounts, teams, uploads, scores and leaderboards. Ctrl-C ends it."""
+    with extra():
+        import uvicorn
+
+        from shiftbench.challenge import manifest, references
+        from shiftbench.challenge.web.application import application
+        from shiftbench.challenge.web.server import opened
+        from shiftbench.challenge.workers import Workers as Processes
+
+    if problems := manifest.check(folder):
+        raise SettingsError(*problems)
+    state = where.of(folder)
+    server = opened(folder, state, database=where.database)
     listening = _listening(host, port)
+    references.queue(folder, state, server.challenge, server.ledger)
     address = f"http://{host}:{listening.getsockname()[1]}"
+    _say_layers()
     say(f"open:   {address}/")
     if link := _admin_link(server, address):
         say(f"admin:  {link} (once, within a day)")
     config = uvicorn.Config(
         application(server), access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=10
     )
-    uvicorn.Server(config).run([listening])
+    processes = Processes(state, folder, where.database, workers)
+    try:
+        uvicorn.Server(config).run([listening])
+    finally:
+        processes.close()
+
+
+def _say_layers() -> None:
+    """Tell what keeps strangers' files apart from the labels on this machine."""
+    from shiftbench.challenge import sandbox
+
+    found: dict[str, Any] = dict(sandbox.layers())
+    active = [name for name, value in found.items() if value]
+    say(f"layers: {'; '.join(active) or 'none'}")
+    if missing := [name for name, value in found.items() if not value]:
+        note(f"warning: not available on this machine: {'; '.join(missing)} (docs: threat model)")
 
 
 def _admin_link(server: Server, address: str) -> str | None:
@@ -69,3 +143,77 @@ def _listening(host: str, port: int) -> socket.socket:
             "Choose another with --host or --port."
         ) from None
     return found
+
+
+def submit(
+    file: Annotated[Path, typer.Argument(help="Predictions.", show_default=False)],
+    to: Annotated[str, typer.Option("--to", help="Address of the server.", show_default=False)],
+    board: Annotated[str | None, typer.Option("--board", help="Which board [the only one].")] = None,
+    phase: Annotated[str | None, typer.Option("--phase", help="Which phase [the one that is open].")] = None,
+    team: Annotated[str | None, typer.Option("--for", help="Hand in for this team; for organisers.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="File with your token [$SHIFTBENCH_TOKEN or the user's own].")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Hand in a file anew that was handed in before.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the score.")] = False,
+) -> None:
+    """Hand in predictions to a challenge: checked here first, sent in chunks that resume, then the score."""
+    from shiftbench.challenge import client
+    from shiftbench.cli.terminal import progress_bar
+
+    if not file.is_file():
+        raise SettingsError(f"{file}: expected a file of predictions, found none. Check the path.")
+    server = client.Server.of(to, client.token(token_file))
+    challenge = client.challenge(server)
+    if board is None and len(challenge.boards) > 1:
+        raise SettingsError(f"expected --board among {', '.join(b.slug for b in challenge.boards)}, found none.")
+    chosen = challenge.board(board or challenge.boards[0].slug)
+    if phase:
+        chosen.phase(phase)
+    _validate(chosen, file)
+    wanted = client.Wanted(file, chosen, phase or "", team or "")
+    if again:
+        client.forget(server, wanted)
+    with progress_bar() as progress:
+        number = client.submit(server, wanted, progress=progress)
+    say(f"submission: {number}\npage:       {server.address}/submissions/{number}")
+    if no_wait:
+        return
+    found = client.wait(server, number, tell=lambda state: note(f"{state} …" if state not in client.ENDS else state))
+    _say_score(found)
+
+
+def _validate(board: Any, file: Path) -> None:
+    """Refuse here what the server would refuse, by the same code."""
+    from shiftbench.challenge import scoring
+
+    if problems := scoring.validate(board, file):
+        raise ShiftbenchError(*problems)
+
+
+def _say_score(found: dict[str, Any]) -> None:
+    if found["state"] == "scored":
+        score = found.get("score")
+        say(f"score:      {'none yet' if score is None else f'{score:.6g}'}")
+        return
+    problems = [str(problem) for problem in found.get("problems") or ()] or [f"the submission is {found['state']}"]
+    if found.get("fault") == "ours":
+        problems.append("This is a fault of the server: it costs no quota. The organiser can score it again.")
+    raise ShiftbenchError(*problems)
+
+
+def verify(
+    documents: Annotated[list[Path], typer.Argument(help="Receipts, checkpoints, proofs.", show_default=False)],
+    key: Annotated[str, typer.Option("--key", help="The server's public key as published elsewhere.")] = "",
+    file: Annotated[Path | None, typer.Option("--file", help="The predictions that the receipt is of.")] = None,
+    log: Annotated[Path | None, typer.Option("--log", help="The whole log, as the server exports it.")] = None,
+) -> None:
+    """Verify receipts of scores against checkpoints and the log, without server and network."""
+    with extra():
+        from shiftbench.challenge import receipts
+    from shiftbench.io import files
+
+    found = [document for path in documents for document in receipts.read(path)]
+    lines = files.read_text(log).splitlines() if log else []
+    for sentence in receipts.verified(found, key=key, sha256=files.sha256(file) if file else "", log=lines):
+        say(sentence)

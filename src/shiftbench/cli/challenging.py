@@ -1,0 +1,283 @@
+"""The commands of an organiser: `shiftbench challenge new, seal, check, work, export, import, backup, …`."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from shiftbench.cli import options as o
+from shiftbench.cli.command import Act
+from shiftbench.cli.serving import Folder, Where, extra
+from shiftbench.cli.terminal import progress_bar, say
+from shiftbench.errors import SettingsError
+
+if TYPE_CHECKING:
+    from shiftbench.challenge.creation import Build, Terms
+    from shiftbench.challenge.definition import Board, Phase
+    from shiftbench.challenge.store.records import User
+    from shiftbench.progress import Progress
+
+ABOUT = "Make a challenge and look after it: sealed labels, a server's copies, the end of a phase."
+BoardName = Annotated[str, typer.Argument(help="The board.", show_default=False)]
+PhaseName = Annotated[str, typer.Argument(help="The phase.", show_default=False)]
+NewFile = Annotated[Path, typer.Option("--out", "-o", help="File to write.", show_default=False)]
+Days = Annotated[float | None, typer.Option("--days", min=0.001, help="Days of development [without end].")]
+EvaluationDays = Annotated[
+    float | None, typer.Option("--evaluation-days", min=0.001, help="Days of evaluation after that [without end].")
+]
+Starts = Annotated[str | None, typer.Option("--starts", help="First moment, such as 2027-01-31T12:00Z [now].")]
+Subset = Annotated[str, typer.Option("--subset", help="Records that the score is of: full, in or shifted.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """The options of what an organiser decides about a board."""
+
+    title: Annotated[str | None, typer.Option("--title", help="Title of the board, and of a new challenge.")] = None
+    about: Annotated[str, typer.Option("--about", help="What participants read first.")] = ""
+    rules: Annotated[Path | None, typer.Option("--rules", help="Text file of rules and licence.")] = None
+    board: Annotated[str, typer.Option("--board", help="Short name of the board.")] = "main"
+    metric: Annotated[str, typer.Option("--metric", help="Headline score; `shiftbench assess --list` has all.")] = (
+        "r_auc"
+    )
+    task: Annotated[str, typer.Option("--task", help="Task of a track that has several.")] = ""
+    subset: Subset = "full"
+    threshold: o.Threshold = None
+    starts: Starts = None
+    days: Days = None
+    evaluation_days: EvaluationDays = None
+    per_day: Annotated[int, typer.Option("--per-day", min=1, help="Submissions of a team a day, in each phase.")] = 5
+    invitation_only: Annotated[bool, typer.Option("--invitation-only", help="Accounts by invitation only.")] = False
+
+    def terms(self) -> Terms:
+        """The terms of the board."""
+        from shiftbench.challenge.creation import Terms
+        from shiftbench.io import files
+
+        return Terms(
+            self.title or self.board.replace("-", " ").capitalize(), self.board, self.about, self.metric, self.task,
+            _subset(self.subset), self.threshold, _moment(self.starts), self.days, self.evaluation_days, self.per_day,
+            not self.invitation_only, files.read_text(self.rules) if self.rules else "",
+        )  # fmt: skip
+
+
+def _subset(text: str) -> Literal["full", "in", "shifted"]:
+    known: dict[str, Literal["full", "in", "shifted"]] = {"full": "full", "in": "in", "shifted": "shifted"}
+    if text not in known:
+        raise SettingsError(f"--subset: expected {', '.join(known)}, found {text!r}. Choose one.")
+    return known[text]
+
+
+def _moment(text: str | None) -> int | None:
+    from shiftbench.challenge.definition import microseconds
+
+    if text is None:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise SettingsError(f"--starts: expected a moment with offset, such as 2027-01-31T12:00Z, found {text!r}.")
+    return microseconds(found)
+
+
+def new(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME_OR_PATH", help="A track, a table, or a folder of labels [that of --config]."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The challenge's folder; may be there.")] = Path("challenge"),
+    *,
+    decided: Decided,
+    config: o.Config = None,
+    track: Annotated[str, typer.Option("--track", help="Track that a folder of labels is of [table].")] = "table",
+    data: Annotated[Path | None, typer.Option("--data", help="Data of the track [an example, made now].")] = None,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Size of the example.")] = None,
+    method: o.Methods = None,
+    members: o.Members = None,
+    cores: o.Cores = 0,
+) -> None:
+    """Make a challenge, or add a board to one: what participants see, what is sealed, and baselines.
+
+    From a table, with settings as `shiftbench run` takes them; from a track, with its data or an example whose labels
+    nobody knows; or from a folder with PHASE/truth.csv (id, target, shifted), PHASE/NAME.csv and public/.
+    """
+    from shiftbench import tracks
+    from shiftbench.challenge import creation, manifest
+    from shiftbench.cli.terminal import cores_or_all
+
+    terms, place = decided.terms(), Path(what or "")
+    with progress_bar() as progress:
+        build: Build
+        if what is not None and what in tracks.names():
+            build = creation.from_track(terms, what, data, rows=rows, progress=progress)
+        elif what is not None and place.is_dir() and config is None:
+            build = creation.of_folder(terms, place, track)
+        else:
+            build = _of_table(terms, place if what else None, config, method, members, cores_or_all(cores), progress)
+        creation.add(out, terms, build)
+    say(f"public:   {out / manifest.PUBLIC / terms.slug}\nsealed:   {out / manifest.SEALED / terms.slug}")
+    say(f"settings: {out / 'challenge.toml'}\nnext:     shiftbench serve {out}")
+
+
+def _of_table(
+    terms: Terms, table: Path | None, config: Path | None, method: list[str] | None, members: int | None, cores: int,
+    progress: Progress,
+) -> Build:  # fmt: skip
+    """A board on a table, with the settings of a file and the methods that are named."""
+    from shiftbench.challenge.table_board import from_table
+    from shiftbench.pipeline import settings
+
+    if config is None:
+        raise SettingsError(
+            f"{table or 'challenge new'}: expected a track, a folder of labels, or a table with --config SETTINGS, "
+            "found none of them. `shiftbench example table` writes a table with settings."
+        )
+    plain = settings.read_checked(config)
+    given: dict[str, Any] = {"members": members} | ({"table": str(table)} if table else {})
+    chosen = settings.from_dict(settings.merge(plain, given))
+    if methods := o.listed(method):
+        chosen = settings.from_dict(
+            {**settings.merge(plain, given), "method": None, "methods": [{"name": each} for each in methods]}
+        )
+    return from_table(terms, chosen, cores=cores, progress=progress)
+
+
+def seal(folder: Folder) -> None:
+    """Hash a challenge again, after labels were corrected or sets added."""
+    from shiftbench.challenge import manifest
+
+    say(f"manifest {manifest.seal(folder)}")
+
+
+def check(folder: Folder) -> None:
+    """Check that a challenge is complete, unchanged since it was sealed, and that its labels are private."""
+    from shiftbench.challenge import manifest
+
+    if problems := manifest.check(folder):
+        raise SettingsError(*problems)
+    say(f"manifest {manifest.hash_of(folder)}: complete and unchanged")
+
+
+def work(
+    folder: Folder,
+    *,
+    where: Where,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing waits.")] = False,
+) -> None:
+    """Score what waits, on this or another machine that sees the challenge, the state and the database."""
+    with extra():
+        from shiftbench.challenge import worker
+    where.ledger(folder).close()
+    worker.run(where.of(folder), folder, where.database, once=once)
+
+
+def export(
+    folder: Folder,
+    out: NewFile,
+    *,
+    where: Where,
+    log: Annotated[bool, typer.Option("--log", help="Only the log of scores, which may be published.")] = False,
+) -> None:
+    """Write all that a server remembers as lines of JSON; keep it private: it has addresses and hashes of passwords."""
+    with extra():
+        from shiftbench.challenge import archive
+    ledger = where.ledger(folder)
+    count = archive.export_log(ledger, out) if log else archive.export(ledger, out)
+    say(f"{count:,} lines written to {out}")
+
+
+def import_export(
+    folder: Folder,
+    file: Annotated[Path, typer.Argument(help="What `challenge export` wrote.", show_default=False)],
+    *,
+    where: Where,
+) -> None:
+    """Fill the empty state of a new server, or an empty database, with an export."""
+    with extra():
+        from shiftbench.challenge import archive
+        from shiftbench.challenge.web.server import opened
+    if not file.is_file():
+        raise SettingsError(f"{file}: expected an export, found none. Check the path.")
+    server = opened(folder, where.of(folder), database=where.database)
+    say(f"{archive.load(server.ledger, file):,} rows loaded")
+
+
+def backup(folder: Folder, out: NewFile, *, where: Where) -> None:
+    """Copy challenge, database and files of a server into one tar archive, while it runs."""
+    with extra():
+        from shiftbench.challenge import archive
+    size = archive.backup(folder, where.of(folder), where.ledger(folder), out)
+    say(f"{size / 1e6:,.1f} MB written to {out}: keep it private, it has labels and the key")
+
+
+def checkpoint(folder: Folder, out: Annotated[Path | None, o.Out] = None, *, where: Where) -> None:
+    """Print the signed size and root of the log, to be published where it cannot be taken back."""
+    import json
+
+    with extra():
+        from shiftbench.challenge import archive, definition, receipts
+    from shiftbench.io import files
+
+    ledger, challenge = where.ledger(folder), definition.read(folder / definition.FILE)
+    tree = receipts.tree_of(archive.log(ledger))
+    found = receipts.checkpoint(receipts.Key.of(where.of(folder)), challenge.slug, tree, ledger.now())
+    if out is None:
+        say(json.dumps(found))
+    else:
+        files.write_json(out, found)
+        say(f"checkpoint of {len(tree):,} entries written to {out}")
+
+
+def conclude(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where) -> None:
+    """Make the final ranking of a phase that has ended, from the submissions that teams chose."""
+    from shiftbench.scores.metric import METRICS
+
+    with extra():
+        from shiftbench.challenge import scoring
+    chosen, during = _phase(folder, board, phase)
+    ledger = where.ledger(folder)
+    better = "max" if METRICS[chosen.metric].better == "max" else "min"
+    entries = ledger.chosen(board, phase, better=better, hidden=during.hidden)  # type: ignore[arg-type]
+    if not entries:
+        raise SettingsError(f"{board}, {phase}: expected submissions with a score, found none: nothing to rank.")
+    parsed = {str(each.submission): where.of(folder) / "parsed" / str(each.submission) for each in entries}
+    ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed), _admin(where, folder))
+    say(f"{len(entries):,} submissions ranked: the board of {phase} shows the final results")
+
+
+def release(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where) -> None:
+    """Make the labels of a phase that has ended public."""
+    _, during = _phase(folder, board, phase)
+    where.ledger(folder).release(board, during, _admin(where, folder))
+    say(f"the labels of {phase} can be downloaded by everybody")
+
+
+def _phase(folder: Path, board: str, phase: str) -> tuple[Board, Phase]:
+    from shiftbench.challenge import definition
+
+    chosen = definition.read(folder / definition.FILE).board(board)
+    return chosen, chosen.phase(phase)
+
+
+def _admin(where: Where, folder: Path) -> User:
+    """In whose name the command line acts: whoever can read the state is the host."""
+    for user in where.ledger(folder).users():
+        if user.role == "admin":
+            return user
+    raise SettingsError("expected an admin of the server, found none. Open the link that `shiftbench serve` prints.")
+
+
+def commands() -> Iterator[tuple[str, Act]]:
+    """Name and function of each command below `shiftbench challenge`."""
+    acts: dict[str, Act] = {
+        "new": new, "seal": seal, "check": check, "work": work, "export": export, "import": import_export,
+        "backup": backup, "checkpoint": checkpoint, "conclude": conclude, "release": release,
+    }  # fmt: skip
+    yield from acts.items()

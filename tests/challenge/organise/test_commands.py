@@ -1,0 +1,198 @@
+"""The commands of an organiser, run in process."""
+
+from __future__ import annotations
+
+import json
+import stat
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from shiftbench.challenge import definition, manifest, receipts, references
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import NewScore
+from tests.cli.conftest import Shiftbench
+
+TRUTH = "id,target,shifted\na,1,0\nb,2,1\nc,5,1\n"
+ANSWERS = "id,answer,uncertainty\na,1,1\nb,3,2\nc,4,3\n"
+
+
+def labels(place: Path) -> Path:
+    """A folder of labels, predictions and inputs."""
+    for name, text in {
+        "final/truth.csv": TRUTH,
+        "final/mean.csv": ANSWERS,
+        "public/inputs.csv": "id\na\nb\nc\n",
+    }.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    return place
+
+
+@pytest.fixture
+def wind(shiftbench: Shiftbench, tmp_path: Path) -> Path:
+    said = shiftbench(
+        "challenge", "new", labels(tmp_path / "given"), "--out", "wind", "--title", "Wind", "--metric", "rmse"
+    )
+    assert said.code == 0, said.err
+    assert "next:     shiftbench serve wind" in said.out
+    return tmp_path / "wind"
+
+
+@pytest.fixture
+def ledger(wind: Path) -> Ledger:
+    """A server's state with an admin and the baseline scored."""
+    state = wind.with_name("wind.state")
+    state.mkdir(mode=0o700)
+    ledger = Ledger(state / "server.sqlite", clock=lambda: definition.microseconds(definition.moment(2 * 10**15)))
+    ledger.sign_up("host@example.org", "hashed", role="admin")
+    (number,) = references.queue(wind, state, definition.read(wind / "challenge.toml"), ledger)
+    assert references.queue(wind, state, definition.read(wind / "challenge.toml"), ledger) == [number]
+    claimed = ledger.claim("w")
+    assert claimed is not None
+    assert ledger.finish(number, "w", NewScore(manifest.labels(wind, "main", "final"), "1", 0.8, noise=0.1))
+    return ledger
+
+
+def rows(export: str) -> list[str]:
+    """The lines of an export, without the clock, which also counts changes."""
+    return [line for line in Path(export).read_text().splitlines() if '"table": "clock"' not in line]
+
+
+def test_a_folder_becomes_a_challenge_with_a_baseline(wind: Path):
+    (board,) = definition.read(wind / "challenge.toml").boards
+    assert (board.metric, board.track, [phase.name for phase in board.phases]) == ("rmse", "table", ["final"])
+    assert [*manifest.baselines(wind, "main", "final")] == ["mean"]
+    assert manifest.public(wind, "main") == ["inputs.csv"]
+
+
+def test_a_baseline_is_kept_by_content_and_scored_as_a_reference(ledger: Ledger, wind: Path):
+    (row,) = ledger.board("main", "final", better="min", hidden=True)
+    assert (row.team, row.reference) == ("mean", True)
+    (kept,) = (path for path in (wind.with_name("wind.state") / "files").rglob("*") if path.is_file())
+    assert (kept.read_text(), stat.S_IMODE(kept.stat().st_mode)) == (ANSWERS, 0o600)
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (("given", "--subset", "half"), "--subset: expected full"), (("given", "--starts", "today"), "--starts"),
+        (("given", "--board", "A"), "small letters"), (("given", "--metric", "speed"), "expected a metric among"),
+        (("nothing.csv",), "with --config"), ((), "with --config"), (("given/public",), "expected folders of phases"),
+        (("given", "--track", "wether"), "Did you mean 'weather'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_and_nothing_is_made(
+    shiftbench: Shiftbench,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    match: str,
+):
+    labels(tmp_path / "given")
+    said = shiftbench("challenge", "new", *words)
+    assert (said.code, match in said.err) == (2, True), said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["given"]
+
+
+def test_a_second_board_and_its_check(shiftbench: Shiftbench, wind: Path, tmp_path: Path):
+    said = shiftbench("challenge", "new", tmp_path / "given", "--out", "wind", "--board", "more", "--days", "2",
+                      "--starts", "2027-01-31T12:00Z", "--invitation-only")  # fmt: skip
+    assert said.code == 0, said.err
+    first, more = definition.read(wind / "challenge.toml").boards
+    assert (first.slug, more.slug) == ("main", "more")
+    assert shiftbench("challenge", "check", "wind").code == 0
+    (wind / "sealed/more/final/truth.parquet").write_bytes(b"x")
+    said = shiftbench("challenge", "check", "wind")
+    assert (said.code, "expected the file that was sealed" in said.err) == (2, True)
+    assert shiftbench("challenge", "seal", "wind").out.startswith("manifest ")
+    assert shiftbench("challenge", "check", "wind").code == 0
+
+
+def test_receipts_are_verified_against_a_published_checkpoint_and_log(
+    shiftbench: Shiftbench,
+    ledger: Ledger,
+    wind: Path,
+    tmp_path: Path,
+):
+    assert shiftbench("challenge", "checkpoint", "wind", "--out", "point.json").code == 0
+    assert shiftbench("challenge", "export", "wind", "--log", "--out", "log.jsonl").code == 0
+    entry = ledger.log()[0]
+    key = receipts.Key.of(wind.with_name("wind.state"))
+    document = receipts.receipt(key, "wind", receipts.tree_of([entry]), 0, entry)
+    Path("receipt.json").write_text(json.dumps(document))
+    said = shiftbench("verify", "receipt.json", "point.json", "--key", key.public, "--file", "given/final/mean.csv",
+                      "--log", "log.jsonl")  # fmt: skip
+    assert (said.code, "the file is the one that was scored" in said.out) == (0, True), said.err
+    said = shiftbench("verify", "receipt.json", "--file", "given/final/truth.csv")
+    assert (said.code, "Another file was scored" in said.err) == (2, True)
+    Path("receipt.json").write_text(json.dumps(document | {"entry": entry.replace("0.8", "0.1")}))
+    assert shiftbench("verify", "receipt.json").code == 2
+
+
+def test_a_backup_has_all_and_is_private(shiftbench: Shiftbench, ledger: Ledger, wind: Path):
+    receipts.Key.of(wind.with_name("wind.state"))
+    said = shiftbench("challenge", "backup", "wind", "--out", "all.tar")
+    assert said.code == 0, said.err
+    assert stat.S_IMODE(Path("all.tar").stat().st_mode) == 0o600
+    with tarfile.open("all.tar") as tar:
+        tar.extractall("back", filter="tar")
+    assert Path("back/state/key.pem").read_bytes() == (wind.with_name("wind.state") / "key.pem").read_bytes()
+    assert shiftbench("challenge", "check", "back/challenge").code == 0
+    assert shiftbench("challenge", "export", "back/challenge", "--state", "back/state", "--out", "b.jsonl").code == 0
+    assert shiftbench("challenge", "export", "wind", "--out", "a.jsonl").code == 0
+    assert rows("a.jsonl") == rows("b.jsonl")
+    assert (
+        shiftbench("challenge", "backup", "wind", "--out", "all.tar").code,
+        Path("a.jsonl").stat().st_mode & 0o77,
+    ) == (2, 0)
+
+
+def test_an_export_fills_another_server(shiftbench: Shiftbench, ledger: Ledger):
+    assert shiftbench("challenge", "export", "wind", "--out", "a.jsonl").code == 0
+    said = shiftbench("challenge", "import", "wind", "a.jsonl", "--state", "other")
+    assert (said.code, "rows loaded" in said.out) == (0, True), said.err
+    assert shiftbench("challenge", "export", "wind", "--state", "other", "--out", "b.jsonl").code == 0
+    assert rows("a.jsonl") == rows("b.jsonl")
+    assert "expected an empty ledger" in shiftbench("challenge", "import", "wind", "a.jsonl").err
+    Path("c.jsonl").write_bytes(b"\xff\xfe")
+    assert "another file" in shiftbench("challenge", "import", "wind", "c.jsonl", "--state", "third").err
+
+
+def test_a_phase_that_goes_on_is_neither_concluded_nor_released(shiftbench: Shiftbench, ledger: Ledger):
+    said = shiftbench("challenge", "release", "wind", "main", "final")
+    assert (said.code, "ended" in said.err) == (2, True), said.err
+    assert "Known: final" in shiftbench("challenge", "conclude", "wind", "main", "last").err
+
+
+def test_a_server_that_was_never_started_is_told(shiftbench: Shiftbench, wind: Path):
+    for words in (("checkpoint", "wind"), ("export", "wind", "--out", "x"), ("backup", "wind", "--out", "x")):
+        said = shiftbench("challenge", *words)
+        assert (said.code, "expected the state of a server" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["new", "seal", "check", "work", "export", "import", "backup", "checkpoint",
+                                     "conclude", "release"])  # fmt: skip
+def test_h_is_help(shiftbench: Shiftbench, command: str):
+    said = shiftbench("challenge", command, "-h")
+    assert (said.code, "-h, --help" in said.out) == (0, True)
+
+
+@pytest.mark.parametrize("command", ["submit", "verify", "serve"])
+def test_h_of_others_is_help(shiftbench: Shiftbench, command: str):
+    assert shiftbench(command, "-h").code == 0
+
+
+def test_submit_without_a_token_or_a_file_is_told(
+    shiftbench: Shiftbench,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.delenv("SHIFTBENCH_TOKEN", raising=False)
+    (tmp_path / "a.csv").write_text(ANSWERS)
+    assert "Check the path" in shiftbench("submit", "b.csv", "--to", "localhost").err
+    assert "expected a token" in shiftbench("submit", "a.csv", "--to", "localhost").err
+    monkeypatch.setenv("SHIFTBENCH_TOKEN", "x")
+    assert "in clear text" not in shiftbench("submit", "a.csv", "--to", "http://127.0.0.1:1", "--help").err
+    assert "could read the token" in shiftbench("submit", "a.csv", "--to", "http://example.org").err
