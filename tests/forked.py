@@ -158,7 +158,8 @@ def _import_everything() -> None:
         if importlib.util.find_spec(name.partition(".")[0]):
             importlib.import_module(name)
     for module in pkgutil.walk_packages(shiftbench.__path__, "shiftbench."):
-        importlib.import_module(module.name)
+        if not module.name.endswith(".migrations.env"):  # a script of alembic
+            importlib.import_module(module.name)
     cli._command()
     for path in Path(page.__file__).parent.joinpath("templates").glob("*.html"):
         page.template(path.name)
