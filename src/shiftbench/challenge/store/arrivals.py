@@ -56,15 +56,15 @@ class Arrivals(Database):
     def begin(self, board: str, phase: Phase, user: User, *, team: int, file: tuple[str, int]) -> Upload:
         """Open an upload of a file (name, size); this moment decides on phase and quota."""
         name, size = file
-        self.now()  # remembered even where this upload is refused
+        key = secrets.token_urlsafe(16)
         with self._writing(quiet=True) as (c, now):
-            if problems := self._reasons(c, board, phase, team, now):
-                raise Refused(*problems)
-            key = secrets.token_urlsafe(16)
             made = Upload(key, board, phase.name, team, user.id, name, size, 0, now, None)
-            c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden, touched=now))
-            if team != user.team:
-                self._note(c, now, user.id, "submitted for another team", f"team {team}, upload {key}")
+            if not (problems := self._reasons(c, board, phase, team, now)):
+                c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden, touched=now))
+                if team != user.team:
+                    self._note(c, now, user.id, "submitted for another team", f"team {team}, upload {key}")
+        if problems:  # here, so that this moment is remembered, too
+            raise Refused(*problems)
         return made
 
     def _reasons(self, c: Connection, board: str, phase: Phase, team: int, now: int) -> list[str]:

@@ -17,7 +17,7 @@ _S, _C, _T = schema.submissions.c, schema.scores.c, schema.teams.c
 _SUBMISSIONS = (
     select(
         _S.id, _S.board, _S.phase, _S.team, _T.name.label("team_name"), _S.name, _S.size, _S.sha256, _S.begun,
-        _S.hidden, _S.state, _S.fault, _S.problems, _S.chosen, _C.shown.label("score"), _C.climbed,
+        _S.hidden, _S.state, _S.fault, _S.problems, _S.chosen, _C.shown.label("score"), _C.climbed, _C.obsolete,
     )
     .select_from(schema.submissions)
     .join(schema.teams, _T.id == _S.team)
@@ -86,7 +86,10 @@ class Boards(Log):
     def chosen(
         self, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
     ) -> list[Entry]:
-        """The submissions that count at the end: those that teams chose, else the best one on the board; references."""
+        """The submissions that count at the end: those that teams chose, else the best one; references, too.
+
+        hidden: as of the phase, so that without a choice the best one is that of the Ladder.
+        """
         newest = _newest(board, phase, labels).subquery()
         own = self._rows(select(newest).where(newest.c.place == 1, newest.c.chosen, newest.c.value.is_not(None)))
         deciding = {row.team for row in own}

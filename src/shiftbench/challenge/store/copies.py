@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Identity, func, insert, select, update
+from sqlalchemy.exc import OperationalError, StatementError
 
 from shiftbench.challenge.store import schema
 from shiftbench.challenge.store.database import Database
@@ -47,11 +48,14 @@ class Copies(Database):
         with self._writing() as (c, _):
             if c.execute(select(schema.users.c.id).limit(1)).first() or c.execute(select(schema.teams.c.id)).first():
                 raise Refused("expected an empty ledger, found accounts or teams in it. Name a new one.")
-            c.execute(schema.clock.delete())
-            count = _load(c, lines)
+            try:
+                count = _load(c, lines)
+            except StatementError as error:
+                if isinstance(error, OperationalError):
+                    raise
+                raise SettingsError(_DAMAGED.format("a row that no ledger has")) from None
             if not self.sqlite:
                 _count_on(c)
-            c.execute(update(schema.clock).values(resets=schema.clock.c.resets + 1))
         return count
 
     def backup(self, path: Path) -> Path:
@@ -106,7 +110,10 @@ def _parsed(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def _insert(c: Connection, name: str, rows: list[dict[str, Any]]) -> None:
-    if rows:
+    if name == schema.clock.name:  # the row that all writers share stays, and moments do not go back
+        seen = rows[0]["seen"]
+        c.execute(update(schema.clock).where(schema.clock.c.seen < seen).values(seen=seen))
+    elif rows:
         c.execute(insert(schema.metadata.tables[name]), rows)
 
 

@@ -6,6 +6,7 @@ Whatever a rule reads in such a transaction is therefore still true when it writ
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -46,12 +47,12 @@ class Database:
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._moments, self._resets = Moments(clock), -1
         self._gate = threading.Lock() if self.sqlite else nullcontext()  # waiting for a file's lock is not fair
+        if self.sqlite and self.url.database:
+            _make(Path(self.url.database))
         self.engine = _engine(self.url)
         self._writer = self.engine.execution_options(writes=True)
         with self._faults():
             migrations.bring_up_to_date(self._writer)
-        if self.sqlite and self.url.database:
-            Path(self.url.database).chmod(0o600)
 
     def close(self) -> None:
         """Close idle connections; later calls open new ones."""
@@ -154,6 +155,15 @@ def _engine(url: URL) -> Engine:
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"expected {error.name} for PostgreSQL, found none. Install it: pip install 'shiftbench[postgres]'."
+        ) from None
+
+
+def _make(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise SettingsError(
+            f"expected a database in a folder that can be written, found {path}: {error.strerror}. Name another."
         ) from None
 
 

@@ -119,6 +119,7 @@ class Submission:
 
     state: uploaded, validating, scoring, scored, failed or cancelled. fault: whose, "submission" or "ours".
     score: the number that the team may see: of hidden phases that of the Ladder. climbed: whether it improved.
+    obsolete: why that score does not count any more.
     """
 
     id: int
@@ -137,6 +138,7 @@ class Submission:
     chosen: bool
     score: float | None
     climbed: bool | None
+    obsolete: str | None
 
 
 @dataclass(frozen=True)

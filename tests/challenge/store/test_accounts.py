@@ -1,0 +1,126 @@
+"""Accounts, invitations, roles, secrets and teams."""
+
+from __future__ import annotations
+
+import pytest
+
+from shiftbench.challenge.store.records import DAY, INVITATION_LASTS, Refused
+
+from .world import World
+
+
+def test_an_address_has_one_account_however_it_is_written(world: World):
+    world.ledger.sign_up("anna@example.org", "hash")
+    with pytest.raises(Refused, match=r"found 'anna@example\.org' in use"):
+        world.ledger.sign_up(" ANNA@example.org", "other")
+    assert world.ledger.password("Anna@Example.org") == (1, "hash")
+
+
+def test_an_invitation_makes_one_account_of_its_role(world: World):
+    admin, ledger = world.user("admin"), world.ledger
+    secret = ledger.invite("organiser", admin)
+    assert ledger.sign_up("ben@example.org", "hash", invitation=secret).role == "organiser"
+    with pytest.raises(Refused, match="expected an invitation that was not used before") as refused:
+        ledger.sign_up("eve@example.org", "hash", invitation=secret)
+    assert refused.value.status == 403
+    assert ledger.password("eve@example.org") is None
+
+
+def test_an_invitation_for_an_address_is_for_nobody_else_and_a_failed_sign_up_does_not_spend_it(world: World):
+    host, ledger = world.user("organiser"), world.ledger
+    ledger.sign_up("used@example.org", "hash")
+    secret = ledger.invite("participant", host, "Ben@example.org")
+    for email in ("eve@example.org", "used@example.org"):
+        with pytest.raises(Refused):
+            ledger.sign_up(email, "hash", invitation=secret)
+    assert ledger.sign_up("ben@example.org", "hash", invitation=secret).role == "participant"
+
+
+def test_invitations_are_listed_revoked_and_end(world: World):
+    host, ledger = world.user("organiser"), world.ledger
+    first, second = ledger.invite("participant", host, "ben@example.org"), ledger.invite("participant", host)
+    listed = ledger.invitations()
+    assert [(each.role, each.email) for each in listed] == [("participant", "ben@example.org"), ("participant", None)]
+    ledger.revoke_invitation(listed[0].number, host)
+    world.clock.now += INVITATION_LASTS
+    assert ledger.invitations() == []
+    for secret in (first, second):
+        with pytest.raises(Refused, match="expected an invitation"):
+            ledger.sign_up("ben@example.org", "hash", invitation=secret)
+
+
+def test_who_may_invite_whom(world: World):
+    ledger = world.ledger
+    for by, role in (("participant", "participant"), ("organiser", "organiser"), ("organiser", "admin")):
+        with pytest.raises(Refused, match="expected an admin to invite organisers"):
+            ledger.invite(role, world.user(by))
+    with pytest.raises(Refused, match="expected a role among participant, organiser, admin, found 'god'"):
+        ledger.invite("god", world.user("admin"))
+
+
+def test_a_link_makes_an_admin_once_and_ends_the_links_of_earlier_starts(world: World):
+    ledger = world.ledger
+    old, new = (ledger.issue("link", None, lasts=DAY) for _ in range(2))
+    assert ledger.sign_up("host@example.org", "hash", invitation=new).role == "admin"
+    with pytest.raises(Refused, match="not used before"):
+        ledger.sign_up("eve@example.org", "hash", invitation=old)
+
+
+def test_admins_give_roles_and_one_remains(world: World):
+    admin, anna, ledger = world.user("admin"), world.user(), world.ledger
+    with pytest.raises(Refused, match="expected an admin to remain"):
+        ledger.set_role(admin.id, "participant", admin)
+    with pytest.raises(Refused, match="expected an admin, found another account"):
+        ledger.set_role(anna.id, "admin", anna)
+    ledger.set_role(anna.id, "admin", admin)
+    ledger.set_role(admin.id, "organiser", ledger.user(anna.id))
+    assert [user.role for user in ledger.users()] == ["organiser", "admin"]
+
+
+def test_secrets_end_and_are_stored_as_hashes(world: World):
+    anna, ledger = world.user(), world.ledger
+    token, session = ledger.issue("token", anna.id, name="laptop"), ledger.issue("session", anna.id, lasts=DAY)
+    assert ledger.bearer("token", token) == ledger.bearer("session", session) == anna
+    assert ledger.bearer("session", token) is None
+    assert not any(secret in line for line in ledger.export() for secret in (token, session))
+    world.clock.now += DAY
+    assert (ledger.bearer("session", session), ledger.bearer("token", token)) == (None, anna)
+    ledger.revoke(anna.id, ledger.tokens(anna.id)[0][0])
+    assert ledger.bearer("token", token) is None
+
+
+def test_another_password_ends_all_sessions(world: World):
+    anna, ledger = world.user(), world.ledger
+    session = ledger.issue("session", anna.id, lasts=DAY)
+    ledger.set_password(anna.id, "other hash")
+    assert (ledger.bearer("session", session), ledger.password(anna.email)) == (None, (anna.id, "other hash"))
+
+
+def test_an_account_is_in_one_team_and_a_name_is_of_one(world: World):
+    anna, ben, ledger = world.team("Anna's"), world.user(), world.ledger
+    for name, user in (("Anna's", ben), ("Other", anna)):
+        with pytest.raises(Refused, match="expected a new name of a team and an account without one"):
+            ledger.found(name, user.id)
+    ledger.join(ledger.code(anna.team), ben.id)
+    with pytest.raises(Refused, match="found one in a team already"):
+        ledger.join(ledger.code(anna.team), ben.id)
+    assert [(team.name, team.members) for team in ledger.teams()] == [("Anna's", (anna.email, ben.email))]
+
+
+def test_a_team_is_not_larger_than_it_may_be(world: World):
+    anna, ledger = world.team("Anna's"), world.ledger
+    ledger.join(ledger.code(anna.team), world.user().id, most=2)
+    with pytest.raises(Refused, match="expected a team of less than 2 members, found 2"):
+        ledger.join(ledger.code(anna.team), world.user().id, most=2)
+
+
+@pytest.mark.parametrize("name", ["<b>&'\"", "'; DROP TABLE users; --", "團隊 🌍", "a" * 10_000])
+def test_names_of_any_kind_come_back_as_they_were(world: World, name):
+    world.team(name)
+    assert world.ledger.teams()[0].name == name
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\ud800"])
+def test_names_that_postgresql_cannot_hold_are_refused_there(postgres, name):
+    with pytest.raises(Refused, match="expected text and numbers that a database can hold"):
+        World(postgres.url()).team(name)

@@ -1,0 +1,124 @@
+"""Choices, and what organisers do about a phase that has ended; every act is in the audit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shiftbench.challenge.store.records import Announcement, Final, Refused
+
+from .world import HIDDEN, MIDNIGHT, OPEN, World, score
+
+RANKING = [{"rank": 1, "team": "Anna's", "low": 0.1, "tied": []}]
+
+
+def test_a_team_chooses_as_many_as_the_phase_takes(world: World):
+    anna, ledger, two = world.team("Anna's"), world.ledger, replace(OPEN, entries=2)
+    numbers = [world.sent(anna) for _ in range(3)]
+    for number in (*numbers[:2], numbers[0]):
+        ledger.choose(number, anna, two)
+    with pytest.raises(Refused, match=r"expected at most 2 chosen submissions, found 1, 2\. Take one back first"):
+        ledger.choose(numbers[2], anna, two)
+    ledger.choose(numbers[0], anna, two, chosen=False)
+    ledger.choose(numbers[2], anna, two)
+    assert [ledger.submission(number).chosen for number in numbers] == [False, True, True]
+
+
+def test_a_choice_that_failed_makes_room_for_another(world: World):
+    anna, ledger = world.team("Anna's"), world.ledger
+    failed = world.sent(anna)
+    ledger.choose(failed, anna, OPEN)
+    world.work(None)
+    ledger.choose(world.scored(anna, 1.0), anna, OPEN)
+    with pytest.raises(Refused, match="found one that is failed"):
+        ledger.choose(failed, anna, OPEN)
+    assert [each.submission for each in ledger.chosen("table", "development", better="min")] == [2]
+
+
+def test_nobody_chooses_for_others_in_another_phase_or_after_the_end(world: World):
+    anna, ben, ledger = world.team("Anna's"), world.team("Ben's"), world.ledger
+    number = world.sent(anna)
+    for user, phase in ((ben, OPEN), (anna, HIDDEN)):
+        with pytest.raises(Refused, match="expected a submission of your team to this phase"):
+            ledger.choose(number, user, phase)
+    world.clock.now = OPEN.ends
+    with pytest.raises(Refused, match="it is closed now"):
+        ledger.choose(number, anna, OPEN)
+
+
+def test_a_phase_is_concluded_after_its_end_with_an_empty_queue(world: World):
+    anna, host, ledger = world.team("Anna's"), world.user("organiser"), world.ledger
+    world.sent(anna)
+    with pytest.raises(Refused, match="expected a phase that has ended, found development open"):
+        ledger.conclude("table", OPEN, RANKING, host)
+    world.clock.now = OPEN.ends
+    with pytest.raises(Refused, match="expected an empty queue of the phase development, found 1 submissions"):
+        ledger.conclude("table", OPEN, RANKING, host)
+    world.work(score(1.0))
+    assert ledger.final("table", "development") is None
+    ledger.conclude("table", OPEN, RANKING, host)
+    assert ledger.final("table", "development") == Final(OPEN.ends, RANKING)
+    ledger.conclude("table", OPEN, [], host)
+    assert ledger.final("table", "development") == Final(OPEN.ends, [])
+    assert [act.action for act in ledger.audit()] == ["concluded", "concluded"]
+
+
+def test_a_phase_without_end_is_never_concluded_nor_released(world: World):
+    host, endless = world.user("organiser"), replace(OPEN, ends=None)
+    for act in (
+        lambda: world.ledger.conclude("table", endless, [], host),
+        lambda: world.ledger.release("table", endless, host),
+    ):
+        with pytest.raises(Refused, match="expected a phase that has ended"):
+            act()
+
+
+def test_labels_are_released_once_after_the_end(world: World):
+    host, ledger = world.user("organiser"), world.ledger
+    with pytest.raises(Refused, match="expected a phase that has ended"):
+        ledger.release("table", OPEN, host)
+    assert ledger.released("table", "development") is None
+    world.clock.now = OPEN.ends
+    ledger.release("table", OPEN, host)
+    world.clock.now += 1
+    ledger.release("table", OPEN, host)
+    assert ledger.released("table", "development") == OPEN.ends
+    assert [act.action for act in ledger.audit()] == ["released labels"]
+
+
+def test_announcements_the_newest_first(world: World):
+    host, ledger = world.user("organiser"), world.ledger
+    ledger.announce("We begin.", host)
+    ledger.announce("Two labels were swapped.", host)
+    assert ledger.announcements() == [
+        Announcement(2, MIDNIGHT, "Two labels were swapped."),
+        Announcement(1, MIDNIGHT, "We begin."),
+    ]
+
+
+def test_every_act_of_an_organiser_is_in_the_audit(world: World):
+    anna, host, admin, ledger = world.team("Anna's"), world.user("organiser"), world.user("admin"), world.ledger
+    number = world.sent(host, team=anna.team)
+    world.work(None)
+    ledger.requeue(number, host)
+    ledger.stop(number, host)
+    ledger.rescore("table", "development", host)
+    ledger.obsolete("table", "development", "labels-1", host, "wrong")
+    ledger.disqualify(anna.team, "why", host)
+    ledger.reinstate(anna.team, host)
+    ledger.announce("text", host)
+    ledger.invite("participant", host)
+    ledger.revoke_invitation(ledger.invitations()[0].number, host)
+    ledger.set_role(host.id, "organiser", admin)
+    ledger.noted("published a checkpoint", "size 0", None)
+    world.clock.now = OPEN.ends
+    ledger.conclude("table", OPEN, [], host)
+    ledger.release("table", OPEN, host)
+    ledger.set_clock(host.id)
+    assert [act.action for act in reversed(ledger.audit())] == [
+        "submitted for another team", "requeued", "ended", "scored again", "made scores obsolete", "disqualified",
+        "reinstated", "announced", "invited", "revoked an invitation", "set a role", "published a checkpoint",
+        "concluded", "released labels", "set the clock",
+    ]  # fmt: skip
+    assert {act.user for act in ledger.audit()} == {host.id, admin.id, None}
