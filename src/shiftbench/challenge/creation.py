@@ -255,8 +255,7 @@ def _truth_of_table(source: Path, goal: Path) -> None:
         raise SettingsError(*(f"{source}: {problem}. Correct the table." for problem in problems))
     columns = [ids.alias("id"), pl.Series("shifted", shifted == 1.0)]
     columns += [frame["cluster"].cast(pl.String)] if "cluster" in frame.columns else []
-    with files.replacing(goal) as temporary:
-        frame.with_columns(columns).write_parquet(temporary)
+    tables.write_table(frame.with_columns(columns), goal)
 
 
 # --- from a track -----------------------------------------------------------------------------------------------------

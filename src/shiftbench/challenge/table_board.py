@@ -11,7 +11,6 @@ baselines/BOARD/PHASE/NAME.parquet      the mean of train, columns that are fore
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def from_table(terms: Terms, settings: Settings, *, cores: int = 1, progress: Pr
     def build(place: Place) -> Board:
         with tempfile.TemporaryDirectory(dir=place.root) as aside:
             made = _divided(settings, Path(aside) / "parts", place.seed)
-            made.train.write_parquet(place.public("train.parquet"))
+            tables.write_table(made.train, place.public("train.parquet"))
             rng = np.random.default_rng(place.seed)
             for phase in PHASES:
                 _write_phase(made, place, phase, rng)
@@ -107,24 +106,24 @@ def _write_phase(made: _Divided, place: Place, phase: str, rng: np.random.Genera
     ids = pl.Series("id", [f"{phase[0]}{n:0{len(str(frame.height))}}" for n in range(1, frame.height + 1)])
     shifted = pl.Series("shifted", order >= inside)
     frame = frame[order]
-    frame.select(ids, *made.features).write_parquet(place.public(phase, "inputs.parquet"))
+    tables.write_table(frame.select(ids, *made.features), place.public(phase, "inputs.parquet"))
     truth = {"id": ids, "target": frame[settings.target], "shifted": shifted}
     if settings.clusters:
         truth["cluster"] = keys.combined(frame, settings.clusters).cast(pl.String)
     truth |= {name: frame[name] for name in settings.slices if name not in OWN}
-    pl.DataFrame([values.alias(name) for name, values in truth.items()]).write_parquet(
-        place.sealed(phase, "truth.parquet")
-    )
-    pl.DataFrame([ids, source[order].alias("source")]).write_parquet(place.sealed(phase, "source_ids.parquet"))
+    labels = pl.DataFrame([values.alias(name) for name, values in truth.items()])
+    tables.write_table(labels, place.sealed(phase, "truth.parquet"))
+    own = pl.DataFrame([ids, source[order].alias("source")])
+    tables.write_table(own, place.sealed(phase, "source_ids.parquet"))
     answer, spread = _constant(made.train[settings.target])
     told = _predictions(ids, pl.Series(np.full(frame.height, answer)), rng.uniform(0.5, 1.5, frame.height) * spread)
-    told.head(frame.height).write_csv(place.public(phase, "example.csv"))
-    told.write_parquet(place.baseline(phase, "train-mean.parquet"))
+    tables.write_table(told, place.public(phase, "example.csv"))
+    tables.write_table(told, place.baseline(phase, "train-mean.parquet"))
     for name in settings.baselines:
         known = frame[name].is_not_null() & frame[name].is_not_nan() if frame[name].dtype.is_float() else None
         if known is None or known.all():
             answers = _predictions(ids, frame[name], told["uncertainty"].to_numpy())
-            answers.write_parquet(place.baseline(phase, f"{files.name_of(name)}.parquet"))
+            tables.write_table(answers, place.baseline(phase, f"{files.name_of(name)}.parquet"))
 
 
 def _constant(target: pl.Series) -> tuple[float | str, float]:
@@ -149,7 +148,7 @@ def _fit(made: _Divided, place: Place, aside: Path, *, cores: int, progress: Pro
             path = aside / f"{phase}-{n}.parquet"
             inputs = place.public(phase, "inputs.parquet")
             found = pipeline.predict_table(model, inputs, path, id_column="id", cores=cores, progress=progress)
-            _plain(found).write_parquet(place.baseline(phase, f"{name}.parquet"))
+            tables.write_table(_plain(found), place.baseline(phase, f"{name}.parquet"))
 
 
 def _plain(predictions: Predictions) -> pl.DataFrame:
@@ -158,12 +157,3 @@ def _plain(predictions: Predictions) -> pl.DataFrame:
     answers = ensemble.labels() if isinstance(ensemble, Categorical) else ensemble.answers()
     spread = measures.uncertainty(ensemble, measures.headline(ensemble))
     return _predictions(pl.Series("id", list(predictions.ids)), pl.Series(answers), spread)
-
-
-def counts(folder: Path, board: str) -> Mapping[str, int]:
-    """The number of records that participants predict, by phase."""
-    found = {}
-    for phase in PHASES:
-        path = folder / "public" / board / phase / "inputs.parquet"
-        found[phase] = pl.scan_parquet(path).select(pl.len()).collect().item() if path.exists() else 0
-    return found
