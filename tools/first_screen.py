@@ -20,7 +20,7 @@ FONTS = re.compile(r"@font-face\s*\{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)  # of an
 def main(report: str, out: str, title: str) -> None:
     """Write the picture."""
     console = Console(record=True, width=82, file=io.StringIO(), force_terminal=True)
-    console.print(first_screen([Report.load(report)]))
+    console.print(first_screen([Report.load(report)]), "")  # the picture cuts the tails of its last line
     drawn = console.export_svg(title=title, theme=DIMMED_MONOKAI, unique_id="first-screen")
     files.write_text(Path(out), FONTS.sub("", drawn).replace("Fira Code, monospace", "monospace"))
 
