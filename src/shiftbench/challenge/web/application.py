@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,12 +17,14 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from shiftbench.challenge.definition import moment
 from shiftbench.challenge.store.records import SECOND, SESSION_LASTS, Refused, User
 from shiftbench.challenge.web import api
+from shiftbench.challenge.web.downloads import DOWNLOADS, Download
 from shiftbench.challenge.web.pages import FORMS, PAGES, Form, Page, Who
 from shiftbench.challenge.web.security import COOKIE, SAFE, SMALL, Guard, csrf, new_cookie, require_csrf
 from shiftbench.challenge.web.server import Server
-from shiftbench.challenge.web.views import File, Visit
+from shiftbench.challenge.web.visit import File, Visit
 
 STATIC = Path(__file__).parent / "static"
 Handler = Callable[[Request], Awaitable[Response]]
@@ -39,16 +42,38 @@ def application(server: Server) -> FastAPI:
     )
     shown = _Shown(server)
     app.add_middleware(Guard, limits=server.limits)
-    app.include_router(api.router(server, shown.acting))
+    app.include_router(api.router(server, shown.acting, shown.known))
+    for download in DOWNLOADS:
+        app.add_route(download.path, shown.download(download), methods=["GET"])
     for page in PAGES:
         app.add_route(page.path, shown.page(page), methods=["GET"])
     for form in FORMS:
         app.add_route(form.path, shown.form(form), methods=["POST"])
-    app.add_route("/boards/{board}/files/{name}", shown.download, methods=["GET"])
     app.add_route("/static/{name}", _static, methods=["GET"])
     for kind in (Refused, HTTPException, RequestValidationError, OSError):
         app.add_exception_handler(kind, shown.failed)
     return app
+
+
+class _Token:
+    """The CSRF token of a page; whether one was written tells whether the visitor needs a cookie."""
+
+    def __init__(self, cookie: str) -> None:
+        self._token, self.written = csrf(cookie), False
+
+    def __str__(self) -> str:
+        self.written = True
+        return self._token
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("shiftbench.challenge.web"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters["moment"] = moment
+    return made
 
 
 class _Shown:
@@ -56,23 +81,24 @@ class _Shown:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.templates = Environment(
-            loader=PackageLoader("shiftbench.challenge.web"), autoescape=True, undefined=StrictUndefined
-        )
 
     def acting(self, request: Request) -> User:
         """Whose request to the API this is: a token's, or a session's with the page's CSRF token."""
+        user = self.known(request)
+        if user is None:
+            raise Refused("expected a valid token. Make one on the page of your account.", status=401)
+        return user
+
+    def known(self, request: Request) -> User | None:
+        """Whose request this is; None for a visitor."""
         self._count(request)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            user = self.server.ledger.bearer("token", token)
-        else:
-            cookie = request.cookies.get(COOKIE, "")
-            user = self.server.ledger.bearer("session", cookie)
-            if user is not None and request.method not in SAFE:
-                require_csrf(cookie, request.headers.get("x-csrf-token", ""))
-        if user is None:
-            raise Refused("expected a valid token. Make one on the page of your account.", status=401)
+            return self.server.ledger.bearer("token", token)
+        cookie = request.cookies.get(COOKIE, "")
+        user = self.server.ledger.bearer("session", cookie) if cookie else None
+        if user is not None and request.method not in SAFE:
+            require_csrf(cookie, request.headers.get("x-csrf-token", ""))
         return user
 
     def _count(self, request: Request, *, password: bool = False) -> None:
@@ -89,28 +115,42 @@ class _Shown:
             raise Refused("expected an account. Sign in first.", status=401)
         if who == "organiser" and user is not None and not user.organises:
             raise Refused("expected an organiser, found a participant.", status=403)
-        found = {"path": request.path_params, "query": request.query_params} | more
-        return Visit(self.server, user, cookie, **found)
+        path, query = request.path_params, request.query_params
+        return Visit(self.server, user, cookie, path, query, query.getlist("entry"), **more)
 
     def page(self, page: Page) -> Handler:
         """The handler of a page."""
 
         def show(request: Request) -> Response:
             visit = self._visit(request, page.who)
-            return self._html(request, page.template, visit, dict(page.view(visit)))
+            if not page.kept or visit.user is not None:
+                return self._html(request, page.template, visit, dict(page.view(visit)))
+
+            def make() -> bytes:
+                return bytes(self._html(request, page.template, visit, dict(page.view(visit))).body)
+
+            place = (page.path, tuple(visit.path.items()), visit.query.get("phase"))
+            return HTMLResponse(self.server.caches.get(place, self._version(), make))
 
         async def handler(request: Request) -> Response:
             return await run_in_threadpool(show, request)
 
         return handler
 
+    def _version(self) -> tuple[int, ...]:
+        """What a board depends on but its address: what the ledger holds, and which phases are open."""
+        now = self.server.clock()
+        phases = (phase for board in self.server.challenge.boards for phase in board.phases)
+        return self.server.ledger.changes(), *(phase.open(now) + (now < phase.starts) * 2 for phase in phases)
+
     def _html(
         self, request: Request, template: str, visit: Visit, values: dict[str, Any], status: int = 200
-    ) -> Response:
+    ) -> HTMLResponse:
         cookie = visit.cookie or new_cookie()
-        values |= {"visit": visit, "challenge": self.server.challenge, "csrf": csrf(cookie)}
-        answer = HTMLResponse(self.templates.get_template(template).render(values), status)
-        if not visit.cookie:
+        token = _Token(cookie)
+        values |= {"visit": visit, "challenge": self.server.challenge, "csrf": token, "path": request.url.path}
+        answer = HTMLResponse(_templates().get_template(template).render(values), status)
+        if token.written and not visit.cookie:
             _set_cookie(request, answer, cookie)
         return answer
 
@@ -125,8 +165,9 @@ class _Shown:
             visit = self._visit(request, form.who, form=fields, file=file)
             require_csrf(visit.cookie, fields.get("csrf", ""))
             following = form.act(visit)
-            if following.token is not None:
-                return self._html(request, "token.html", visit, {"token": following.token})
+            if following.token is not None or following.invitation is not None:
+                base = str(request.base_url)
+                return self._html(request, "secret.html", visit, {"following": following, "base": base})
             answer = RedirectResponse(following.address, 303)
             if following.cookie is not None:
                 _set_cookie(request, answer, following.cookie)
@@ -142,11 +183,16 @@ class _Shown:
 
         return handler
 
-    async def download(self, request: Request) -> Response:
-        """A public file of a board."""
-        board, name = request.path_params["board"], request.path_params["name"]
-        path = await run_in_threadpool(self.server.public_file, board, name)
-        return FileResponse(path, filename=name, media_type="application/octet-stream")
+    def download(self, download: Download) -> Handler:
+        """The handler of a file."""
+
+        def send(request: Request) -> Response:
+            return download.send(self._visit(request, download.who))
+
+        async def handler(request: Request) -> Response:
+            return await run_in_threadpool(send, request)
+
+        return handler
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """An error as JSON for the API and as a page for people."""
@@ -155,10 +201,17 @@ class _Shown:
             return JSONResponse({"problems": problems}, status, headers=_further(status))
         if status == 401 and request.method == "GET":
             return RedirectResponse(f"/sign-in?next={quote(request.url.path, safe='')}", 303)
-        visit = Visit(self.server, None, request.cookies.get(COOKIE, ""))
+        visit = await run_in_threadpool(self._anybody, request)
         answer = self._html(request, "problem.html", visit, {"problems": problems, "status": status}, status)
         answer.headers.update(_further(status))
         return answer
+
+    def _anybody(self, request: Request) -> Visit:
+        """Whoever it is; a visitor where the ledger cannot tell."""
+        try:
+            return self._visit(request, "anyone")
+        except Refused:
+            return Visit(self.server, None, request.cookies.get(COOKIE, ""), path=request.path_params)
 
 
 def _further(status: int) -> dict[str, str]:
@@ -186,8 +239,11 @@ def _set_cookie(request: Request, answer: Response, cookie: str) -> None:
     answer.set_cookie(COOKIE, cookie, max_age=lasts, httponly=True, samesite="lax", secure=secure)
 
 
+_STATIC = {"page.js": "page.js", "style.css": "style.css", "htmx.js": "htmx/htmx.js", "htmx.txt": "htmx/LICENSE"}
+
+
 async def _static(request: Request) -> Response:
-    name = request.path_params["name"]
-    if name not in {"upload.js", "style.css"}:
+    if (name := request.path_params["name"]) not in _STATIC:
         raise HTTPException(404)
-    return FileResponse(STATIC / name, headers={"Cache-Control": "max-age=3600"})
+    kind = "text/plain" if name.endswith(".txt") else None
+    return FileResponse(STATIC / _STATIC[name], media_type=kind, headers={"Cache-Control": "max-age=3600"})

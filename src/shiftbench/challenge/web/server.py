@@ -1,25 +1,26 @@
-"""What all pages and the API of one server share: the challenge, the ledger, uploads, and who acts."""
+"""What all pages and the API of one server share: the challenge, the ledger, uploads, and who may do what."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shiftbench.challenge import definition
+from shiftbench.challenge import definition, manifest
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import Better, Refused, Row, Submission, Upload, User
+from shiftbench.challenge.web.caches import Caches
+from shiftbench.challenge.web.proofs import Proofs
+from shiftbench.challenge.web.results import Results
 from shiftbench.challenge.web.security import Limits, Passwords, Rates
 from shiftbench.challenge.web.uploads import Uploads
 from shiftbench.errors import SettingsError
-from shiftbench.scores.metric import METRICS
+from shiftbench.scores.metric import METRICS, Metric
 
 DATABASE = "server.sqlite"
-PUBLIC = "public"
 
 
 def clock() -> int:
@@ -35,12 +36,16 @@ class Server:
     challenge: Challenge
     ledger: Ledger
     uploads: Uploads
+    proofs: Proofs
+    results: Results
+    clock: Callable[[], int] = clock
     limits: Limits = field(default_factory=Limits)
     passwords: Passwords = field(default_factory=Passwords)
     rates: Rates = field(default_factory=Rates)
+    caches: Caches = field(default_factory=Caches)
 
     def phase(self, board: str, phase: str | None) -> tuple[Board, Phase]:
-        """A board and a phase of it; without a name, the phase that is open now, or else the last one.
+        """A board and a phase of it; without a name, the phase that is open now, or else the last that has begun.
 
         Raises:
             Refused: with status 404, if there is no such board or phase.
@@ -51,13 +56,25 @@ class Server:
                 return chosen, chosen.phase(phase)
         except LookupError as error:
             raise Refused(str(error), status=404) from None
-        now = self.ledger.now()
-        return chosen, next((each for each in chosen.phases if each.open(now)), chosen.phases[-1])
+        now = self.clock()
+        begun = [each for each in chosen.phases if each.starts <= now]
+        return chosen, next((each for each in begun if each.open(now)), (begun or chosen.phases[:1])[-1])
+
+    def metric(self, board: Board) -> Metric:
+        """The headline score of a board."""
+        return METRICS[board.metric]
+
+    def better(self, board: Board) -> Better:
+        """Which values of the headline score are better."""
+        return "max" if self.metric(board).better == "max" else "min"
+
+    def sealed(self, board: Board, phase: Phase) -> bool:
+        """Whether a team is told one number alone: of hidden phases until their final ranking is there."""
+        return phase.hidden and self.ledger.final(board.slug, phase.name) is None
 
     def rows(self, board: Board, phase: Phase) -> list[Row]:
-        """The leaderboard."""
-        better: Better = "max" if METRICS[board.metric].better == "max" else "min"
-        return self.ledger.board(board.slug, phase.name, better=better, hidden=phase.hidden)
+        """The leaderboard; of hidden phases with what the Ladder let through, also after the end."""
+        return self.ledger.board(board.slug, phase.name, better=self.better(board), hidden=phase.hidden)
 
     def begin(self, user: User, board: str, phase: str | None, file: tuple[str, int], for_team: str | None) -> Upload:
         """Open an upload for one's own team; organisers may name another, which is logged."""
@@ -86,38 +103,56 @@ class Server:
             raise Refused("expected a submission that exists.", status=404)
         return found
 
-    def submissions(self, user: User) -> list[Submission]:
+    def submissions(self, user: User, **which: Any) -> list[Submission]:
         """The submissions of the account's team, the newest first; organisers see all."""
         if user.organises:
-            return self.ledger.submissions()
-        return self.ledger.submissions(team=user.team) if user.team is not None else []
+            return self.ledger.submissions(**which)
+        return self.ledger.submissions(team=user.team, **which) if user.team is not None else []
+
+    def join(self, code: str, user: User) -> None:
+        """Join the team of a code, as far as the challenge allows its size."""
+        self.ledger.join(code, user.id, most=self.challenge.team_size)
 
     def public_file(self, board: str, name: str) -> Path:
-        """A file that participants download: one that the challenge's manifest lists, and nothing else."""
-        self.phase(board, None)
-        path = self.folder / PUBLIC / board / name
+        """A file that participants download; links are no files."""
         if name not in self.public_names(board):
             raise Refused("expected a file that the board lists.", status=404)
-        return path
+        return self.folder / manifest.PUBLIC / board / name
 
     def public_names(self, board: str) -> list[str]:
-        """The files of a board that participants download; links are no files."""
-        folder = self.folder / PUBLIC / board
-        entries = folder.iterdir() if folder.is_dir() else iter(())
-        return sorted(path.name for path in entries if path.is_file() and not path.is_symlink())
+        """The files of a board that participants download, by their paths in its folder."""
+        self.phase(board, None)
+        return manifest.public(self.folder, board)
+
+    def labels(self, board: str, phase: str) -> list[str]:
+        """The files of the labels of a phase, once an organiser has released them; before, none."""
+        chosen, during = self.phase(board, phase)
+        if self.ledger.released(chosen.slug, during.name) is None:
+            return []
+        place = self.folder / manifest.SEALED / chosen.slug / during.name
+        found = (path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+        return sorted(path.relative_to(place).as_posix() for path in found)
+
+    def label_file(self, board: str, phase: str, name: str) -> Path:
+        """A file of released labels."""
+        if name not in self.labels(board, phase):
+            raise Refused("expected a file of released labels.", status=404)
+        return self.folder / manifest.SEALED / board / phase / name
 
 
-def opened(folder: Path, state: Path, **parts: Any) -> Server:
-    """The server of a challenge's folder; `state` is made where there is none, readable for its owner alone."""
+def opened(folder: Path, state: Path, *, database: str = "", **parts: Any) -> Server:
+    """The server of a challenge's folder.
+
+    Args:
+        folder: the challenge.
+        state: made where there is none, readable for its owner alone.
+        database: the URL of a database; a file in the state without one.
+        **parts: other fields of the server.
+    """
     challenge = definition.read(folder / definition.FILE)
     if unknown := [board.metric for board in challenge.boards if board.metric not in METRICS]:
         raise SettingsError(f"expected metrics among {', '.join(METRICS)}, found {', '.join(unknown)}.")
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ledger = Ledger(state / DATABASE, clock=parts.pop("clock", clock))
-    return Server(folder, challenge, ledger, Uploads(state, ledger), **parts)
-
-
-def plain(value: Submission | Upload) -> Mapping[str, Any]:
-    """What the API says of a submission or an upload; the same for every role that may see it."""
-    hidden = {"team", "user"} if isinstance(value, Submission) else {"team", "user", "begun"}
-    return {key: found for key, found in json.loads(json.dumps(vars(value))).items() if key not in hidden}
+    ledger = Ledger(database or state / DATABASE, clock=parts.get("clock", clock))
+    proofs, results = Proofs(state, challenge.slug, ledger), Results(folder, state, ledger)
+    return Server(folder, challenge, ledger, Uploads(state, ledger), proofs, results, **parts)

@@ -1,0 +1,137 @@
+"""What takes longer than a page: comparisons and final rankings, in a process of their own, one at a time.
+
+The process of the pages reads no label: a child does, in which the scorer's own functions run.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from shiftbench.challenge.definition import Board, Phase
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import Better, Entry, Refused, User
+from shiftbench.errors import ShiftbenchError
+
+PAGE = "report.html"
+MOST_COMPARED = 6
+MOST_WAITING = 8
+
+
+class Progress(NamedTuple):
+    """How far a job is, and why it failed."""
+
+    state: Literal["none", "running", "done", "failed"]
+    problems: tuple[str, ...] = ()
+
+
+class Results:
+    """Reports of submissions, and what is made of several of them."""
+
+    def __init__(self, folder: Path, state: Path, ledger: Ledger) -> None:
+        self._folder, self._state, self._ledger = folder, state, ledger
+        self._lock, self._jobs = threading.Lock(), dict[str, Future[None]]()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="results")
+
+    def report(self, submission: int) -> Path | None:
+        """The report that a worker wrote for the newest score of a submission."""
+        for score in self._ledger.scores(submission):
+            path = self._state / "scored" / str(submission) / str(score.id) / PAGE
+            if path.is_file():
+                return path
+        return None
+
+    def comparison(self, numbers: Sequence[int]) -> Path:
+        """Where the report of several submissions lies, once it is made; it names the scores that it was made of."""
+        newest = [self._ledger.scores(number)[0].id for number in sorted(numbers)]
+        name = "-".join(f"{number}.{score}" for number, score in zip(sorted(numbers), newest, strict=True))
+        return self._state / "compared" / name / PAGE
+
+    def compare(self, board: Board, phase: Phase, names: Mapping[int, str]) -> None:
+        """Begin a report of several submissions, by number and name, unless it is there or begun."""
+        page = self.comparison([*names])
+        if page.is_file():
+            return
+        parsed = {name: self._parsed(number) for number, name in names.items()}
+
+        def make() -> None:
+            _child(_compared, self._folder, board, phase.name, parsed, page.parent)
+
+        self._begin(page.parent.name, make)
+
+    def comparing(self, numbers: Sequence[int]) -> Progress:
+        """How far a comparison is."""
+        page = self.comparison(numbers)
+        return Progress("done") if page.is_file() else self._progress(page.parent.name)
+
+    def conclude(self, board: Board, phase: Phase, by: User, better: Better) -> None:
+        """Begin the final ranking of a phase that has ended; it is stored when it is made."""
+        now = self._ledger.now()
+        if phase.ends is None or now < phase.ends:
+            raise Refused(f"expected a phase that has ended, found {phase.name} open or to come. Wait for its end.")
+        entries = self._ledger.chosen(board.slug, phase.name, better=better, hidden=phase.hidden)
+        if not entries:
+            raise Refused("expected submissions with a score, found none: there is nothing to rank.")
+
+        def make() -> None:
+            parsed = {str(each.submission): self._parsed(each.submission) for each in entries}
+            rows = _child(_ranked, self._folder, board, phase.name, parsed, entries)
+            self._ledger.conclude(board.slug, phase, rows, by)
+
+        self._begin(f"{board.slug}/{phase.name}", make)
+
+    def concluding(self, board: str, phase: str) -> Progress:
+        """How far a final ranking is."""
+        return self._progress(f"{board}/{phase}")
+
+    def _parsed(self, submission: int) -> Path:
+        return self._state / "parsed" / str(submission)
+
+    def _begin(self, key: str, make: Callable[[], None]) -> None:
+        with self._lock:
+            if key in self._jobs and not self._jobs[key].done():
+                return
+            if sum(not job.done() for job in self._jobs.values()) >= MOST_WAITING:
+                raise Refused("expected less work waiting for the server, found a lot. Try again later.", status=503)
+            self._jobs[key] = self._thread.submit(make)
+
+    def _progress(self, key: str) -> Progress:
+        job = self._jobs.get(key)
+        if job is None:
+            return Progress("none")
+        if not job.done():
+            return Progress("running")
+        error = job.exception()
+        if error is None:
+            return Progress("done")
+        if isinstance(error, ShiftbenchError):
+            return Progress("failed", tuple(error.problems))
+        return Progress("failed", ("a fault of the server: its log tells more",))
+
+
+def _child(call: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(call, *arguments).result()
+
+
+def _compared(folder: Path, board: Board, phase: str, parsed: Mapping[str, Path], out: Path) -> None:
+    from shiftbench.challenge import scoring
+
+    aside = out.with_name(f"{out.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)
+    scoring.report(folder, board, phase, parsed, aside)
+    aside.replace(out)
+
+
+def _ranked(
+    folder: Path, board: Board, phase: str, parsed: Mapping[str, Path], entries: Sequence[Entry]
+) -> dict[str, Any]:
+    from shiftbench.challenge import scoring
+
+    return scoring.ranking(folder, board, phase, parsed, entries)

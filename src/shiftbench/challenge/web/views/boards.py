@@ -1,0 +1,109 @@
+"""Pages of the challenge itself: boards, final results, comparisons, and what is defended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from shiftbench.challenge.definition import Board, Phase
+from shiftbench.challenge.store.records import Refused
+from shiftbench.challenge.web import figure, numbers, seen, threats
+from shiftbench.challenge.web.security import CHUNK
+from shiftbench.challenge.web.visit import Next, Visit, whole
+from shiftbench.report.digits import p_text
+
+
+def nothing(visit: Visit) -> Mapping[str, Any]:
+    """A page without values of its own."""
+    return {}
+
+
+def home(visit: Visit) -> Mapping[str, Any]:
+    """The boards and their phases, and what was announced."""
+    server = visit.server
+    boards = [seen.board(server, each) for each in server.challenge.boards]
+    return {"boards": boards, "announcements": server.ledger.announcements()}
+
+
+def _place(visit: Visit) -> tuple[Board, Phase]:
+    return visit.server.phase(visit.path["board"], visit.query.get("phase"))
+
+
+def board(visit: Visit) -> Mapping[str, Any]:
+    """A leaderboard, the files of the board and how to submit."""
+    server = visit.server
+    chosen, during = _place(visit)
+    team = visit.user.team_name if visit.user else None
+    standing = seen.standing(server, chosen, during)
+    values = {
+        "board": seen.board(server, chosen), "metric": server.metric(chosen), "standing": standing,
+        "phase": standing.phase, "team": team, "numbers": numbers.of(server.metric(chosen), standing.rows),
+        "files": server.public_names(chosen.slug), "labels": server.labels(chosen.slug, during.name), "chunk": CHUNK,
+        "picture": Markup(figure.board(server.metric(chosen), standing.rows)),
+        "versions": sorted({(row.labels, row.scorer) for row in standing.rows}), "quota": None, "form": None,
+    }  # fmt: skip
+    if visit.user is not None and visit.user.team is not None and standing.phase.state == "open":
+        values |= {"quota": server.ledger.quota(chosen.slug, during, visit.user.team), "form": _form(chosen)}
+    return values
+
+
+def _form(chosen: Board) -> Mapping[str, Any]:
+    """What may be handed in."""
+    from shiftbench.challenge import forms
+
+    intake = forms.of(chosen).intake
+    return {"about": intake.about, "suffixes": ",".join(intake.suffixes)}
+
+
+def results(visit: Visit) -> Mapping[str, Any]:
+    """The final ranking of a phase."""
+    server = visit.server
+    chosen, during = _place(visit)
+    final = seen.final(server, chosen, during)
+    if final is None:
+        raise Refused("expected a phase with a final ranking, found none yet.", status=404)
+    phase, metric = seen.phase(server, chosen, during), server.metric(chosen)
+    pairs = {pair: each for each in final.comparisons for pair in ((each.a, each.b), (each.b, each.a))}
+    return {
+        "board": seen.board(server, chosen), "phase": phase, "metric": metric, "final": final,
+        "numbers": numbers.of(metric, final.rows), "pairs": pairs, "p_text": p_text,
+        "picture": Markup(figure.final(metric, final.rows)), "team": visit.user.team_name if visit.user else None,
+        "disqualified": server.ledger.disqualified(), "labels": server.labels(chosen.slug, during.name),
+    }  # fmt: skip
+
+
+def compare(visit: Visit) -> Mapping[str, Any]:
+    """Submissions beside each other."""
+    server, wanted = visit.server, entries(visit.chosen)
+    chosen, during = _place(visit)
+    found = seen.comparison(server, chosen.slug, during.name, wanted)
+    metric = server.metric(chosen)
+    return {
+        "board": seen.board(server, chosen), "phase": seen.phase(server, chosen, during), "comparison": found,
+        "metric": metric, "numbers": numbers.of(metric, found.entries), "wanted": wanted,
+        "picture": Markup(figure.entries(metric, found.entries)),
+    }  # fmt: skip
+
+
+def entries(texts: object) -> list[int]:
+    """The numbers of submissions in an address, each once."""
+    found = sorted({whole(str(each)) for each in texts}) if isinstance(texts, list | tuple) else []
+    if not 1 <= len(found) <= 6:
+        raise Refused(f"expected 2 to 6 submissions to compare, found {len(found)}. Tick them on the board.")
+    return found
+
+
+def begin_comparison(visit: Visit) -> Next:
+    """Make a report of several submissions."""
+    wanted = entries(visit.form.get("entries", "").split(","))
+    chosen, during = visit.server.phase(visit.path["board"], visit.form.get("phase"))
+    seen.begin_comparison(visit.server, chosen, during, wanted)
+    query = "&".join(f"entry={number}" for number in wanted)
+    return Next(f"/boards/{chosen.slug}/compare?phase={during.name}&{query}")
+
+
+def threat(visit: Visit) -> Mapping[str, Any]:
+    """What is defended on this machine, and what is not."""
+    return {"layers": threats.layers()}
