@@ -43,6 +43,17 @@ CASES = {
         (*ASSESS, "--track", "weather", "--cluster", "city", "--task", "odd"),
         [THERE, "weather does not support --cluster", "Unknown task 'odd'", "--data: expected the ground truth"],
     ),
+    "a track's predictions": (
+        ("assess", "w.csv", "--out", "r", "--track", "translation"), [THERE, "w.csv: "],
+    ),
+    "columns to partition by": (
+        ("partition", "w.csv", "--out", "r", "--time", "date", "--target", "z", "--cluster", "town"),
+        ["r: expected a new folder, or one that `shiftbench partition", "a column 'z'", "a column 'town'"],
+    ),
+    "parts to fit to": (
+        ("fit", "parts", "--out", "r", "--target", "y", "--method", "mean"),
+        ["r: expected a new folder, or one that `shiftbench fit", "parts/manifest.json: expected a manifest"],
+    ),
     "a target": ((*RUN, "--target", "z"), [OTHER, "expected a column 'z'"]),
     "rules": ((*RUN, "--target", "y", "--fractions", "9/9"), [OTHER, "fractions"]),
     "settings": ((*RUN, "--target", "y", "--method", "odd"), [OTHER, "Unknown method 'odd'"]),

@@ -159,7 +159,7 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
     from shiftbench.track import assessing
 
     inputs = [*([given.data] if given.data else []), *files]
-    with together(folder, _command(files), overwrite=given.overwrite, inputs=inputs):
+    with together(folder, _command(files), overwrite=given.overwrite, inputs=inputs) as refused:
         found = every(
             {
                 "track": lambda: _track_tasks(given),
@@ -170,7 +170,12 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
             },
             SettingsError,
         )
-    (chosen, tasks), options = found["track"], found["options"]
+        (chosen, tasks), options = found["track"], found["options"]
+        if refused:
+            with progress_bar() as progress:
+                assessing.require_scored(
+                    chosen, found["named"], found["data"], tasks, names=found["names"], progress=progress
+                )
     changes = {"title": given.title, "threshold": given.threshold}
     settings = (names, given.track, [entry.name for entry in tasks], options, changes, found["names"])
     with (

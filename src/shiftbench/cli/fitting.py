@@ -17,6 +17,8 @@ from shiftbench.errors import SettingsError, nearest
 from shiftbench.io.output import together, writing
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shiftbench.pipeline.settings import Settings
 
 
@@ -187,23 +189,30 @@ def partition(
         base = settings.read_checked(config) if config else {}
         given = {**division.rules, "seed": seed}
         rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
+        chosen = (rules, target, division.clusters, division.cut_clusters)  # combined with the settings file below
+        cut = division.cut_clusters or base.get("cut_clusters", False)
+        clusters = division.clusters or tuple(settings.names(base.get("clusters", ())))
+        target = target or base.get("target")
+
+        def read() -> tuple[pl.DataFrame, list[str]]:
+            frame = tables.read_table(table)
+            tables.require(frame, [*clusters, *([target] if target else [])], where=table.name)
+            return frame, list(
+                tables.expand(settings.names(base.get("drop", ())), frame.columns, what="column to drop")
+            )
+
         if refused:
-            tables.read_table(table)
+            frame, _ = read()
+            pipeline.own_ids(pipeline.kept_apart(rules, clusters=clusters, cut=cut), frame)
     folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
     inputs = [table, *([config] if config else [])]
-    chosen = (rules, target, division.clusters, division.cut_clusters)  # combined with the settings file below
     with (
         writing(folder, "partition", overwrite=overwrite, inputs=inputs, settings=chosen, tell=note) as place,
         progress_bar() as progress,
     ):
         progress("read", 0, 1)
-        frame = tables.read_table(table)
+        frame, unseen = read()
         progress("partition", 0, 1)
-        cut = division.cut_clusters or base.get("cut_clusters", False)
-        clusters = division.clusters or tuple(settings.names(base.get("clusters", ())))
-        target = target or base.get("target")
-        tables.require(frame, [*clusters, *([target] if target else [])], where=table.name)
-        unseen = list(tables.expand(settings.names(base.get("drop", ())), frame.columns, what="column to drop"))
         rules = pipeline.own_ids(pipeline.kept_apart(rules, clusters=clusters, cut=cut), frame)
         ids = tables.native_ids(frame, rules.id, where=table.name)
         unseen += [target] if target else []
@@ -232,8 +241,10 @@ def fit(
     from shiftbench import pipeline
     from shiftbench.pipeline import settings
 
-    with together(work.out, "fit", overwrite=work.overwrite, resumes=True, inputs=[folder]):
+    with together(work.out, "fit", overwrite=work.overwrite, resumes=True, inputs=[folder]) as refused:
         chosen = given.settings(folder)
+        if refused:
+            pipeline.fit_job(chosen, folder)
     name = settings.title(chosen.methods[0]) if chosen.methods else settings.DEFAULT_METHOD
     model = work.out or folder.parent / f"{folder.name}-{name}"
     inputs = [folder, *([given.config] if given.config else [])]

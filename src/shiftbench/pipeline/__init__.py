@@ -5,7 +5,7 @@ own (`divide`, `fit_parts`, `predict_table`).
 """
 
 from shiftbench.pipeline.partitioning import divide, kept_apart, own_ids, rules_of
-from shiftbench.pipeline.steps import fit_parts, predict_table
+from shiftbench.pipeline.steps import fit_job, fit_parts, predict_table
 from shiftbench.pipeline.table_data import Opened
 from shiftbench.pipeline.table_study import Outcome, require_valid, run
 
@@ -13,6 +13,7 @@ __all__ = [
     "Opened",
     "Outcome",
     "divide",
+    "fit_job",
     "fit_parts",
     "kept_apart",
     "own_ids",

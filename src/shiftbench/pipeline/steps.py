@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,11 +22,13 @@ from shiftbench.io.tables import single_file
 from shiftbench.methods.parts import predicted
 from shiftbench.methods.settings import TASKS
 from shiftbench.partition import read_manifest
+from shiftbench.partition.features import Features
 from shiftbench.pipeline import cost
 from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
 from shiftbench.pipeline.settings import Settings
+from shiftbench.pipeline.study import Planned
 from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
 from shiftbench.progress import Progress, of_stage, silent
 
@@ -40,7 +43,34 @@ def fit_parts(settings: Settings, folder: Path, place: Path, *, cores: int, prog
     Raises:
         ShiftbenchError: no such folder, no row with a target, columns that reveal it, invalid settings.
     """
-    say = progress or silent
+    say, job = progress or silent, fit_job(settings, folder)
+    for note in job.notes:
+        warnings.warn(ShiftbenchWarning(note), stacklevel=2)
+    with cost.kept(place, cost.FIT, path=place / cost.FILE):
+        methods.method(job.planned.method).fit(
+            job.train, job.dev, features=job.features, target=settings.target, settings=job.settings, folder=place,
+            cores=cores, progress=of_stage(say, f"fit {job.planned.name}"),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """A fit of a method whose data and settings are known to be valid; `notes` are for the reader."""
+
+    train: pl.DataFrame
+    dev: pl.DataFrame
+    features: Features
+    planned: Planned
+    settings: Any
+    notes: Sequence[str]
+
+
+def fit_job(settings: Settings, folder: Path) -> FitJob:
+    """What `fit_parts` fits, checked.
+
+    Raises:
+        ShiftbenchError: as there.
+    """
     manifest = read_manifest(folder)
     frames = [tables.read_table(folder / f"{name}.parquet", retype=False) for name in ("train", "dev_in")]
     tables.require(frames[0], [settings.target, *settings.clusters], where=str(folder))
@@ -67,15 +97,9 @@ def fit_parts(settings: Settings, folder: Path, place: Path, *, cores: int, prog
     ]
     if problems:
         raise TableError(*problems)
-    for note in notes:
-        warnings.warn(ShiftbenchWarning(note), stacklevel=2)
     planned = plan(settings)[0]
     own = own_settings(planned, settings, _kept_whole(train, folder, settings.clusters))
-    with cost.kept(place, cost.FIT, path=place / cost.FILE):
-        methods.method(planned.method).fit(
-            train, dev, features=chosen, target=settings.target, settings=own, folder=place, cores=cores,
-            progress=of_stage(say, f"fit {planned.name}"),
-        )  # fmt: skip
+    return FitJob(train, dev, chosen, planned, own, notes)
 
 
 def _kept_whole(train: pl.DataFrame, folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from shiftbench.assessment.assess import build
 from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress, silent
-from shiftbench.track.contract import RunOptions, Task, Track
+from shiftbench.track.contract import RunOptions, ScoredFiles, Task, Track
 
 
 def assess(
@@ -44,8 +44,7 @@ def assess(
         ShiftbenchError: listing the problems of all files.
     """
     say, results = progress or silent, []
-    own: dict[str, Any] = {"names": names} if names else {}
-    for scored in track.score_files(predictions, truth, tasks, progress=progress, **own):
+    for scored in _scored(track, predictions, truth, tasks, names, progress):
         usual, task = scored.options, scored.task
         how = options.assessment(Assessment(rule=usual.rule))
         changed = {
@@ -59,3 +58,33 @@ def assess(
         report = replace(report, warnings=(*scored.notes, *missing, *report.warnings))
         results.append(Result(task.name, report, tuple(pictures)))
     return results
+
+
+def require_scored(
+    track: Track,
+    predictions: Mapping[str, Path],
+    truth: Path,
+    tasks: Sequence[Task],
+    *,
+    names: Mapping[str, Sequence[str]] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Check that predictions files can be scored, as `assess` would, without a report.
+
+    Raises:
+        ShiftbenchError: listing the problems of all files.
+    """
+    for _ in _scored(track, predictions, truth, tasks, names, progress):
+        pass
+
+
+def _scored(
+    track: Track,
+    predictions: Mapping[str, Path],
+    truth: Path,
+    tasks: Sequence[Task],
+    names: Mapping[str, Sequence[str]] | None,
+    progress: Progress | None,
+) -> Iterable[ScoredFiles]:
+    own: dict[str, Any] = {"names": names} if names else {}
+    return track.score_files(predictions, truth, tasks, progress=progress, **own)
