@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from shiftbench.challenge.definition import TABLE, Board
 from shiftbench.errors import PredictionsError, SettingsError
 from shiftbench.track import Arrays, Intake, Task
 from shiftbench.track.contract import ScoredFiles
-from shiftbench.track.parsed import array
+from shiftbench.track.parsed import array, unpack
 from shiftbench.track.table_submission import ANSWER, ID, INTAKE, UNCERTAINTY, answers, predicted
 
 TARGET, SHIFTED, CLUSTER = "target", "shifted", "cluster"  # columns of an organiser's `truth.parquet`, beside `id`
@@ -42,6 +42,31 @@ class Form:
             restored[name] = self.intake.restore(held, place)
         (found,) = self.track.score_files(restored, truth, [self.task])
         return found  # type: ignore[no-any-return]
+
+    def problems(self, arrays: Arrays) -> list[str]:
+        """What no label is needed for: uncertainties that are the same everywhere cannot find errors."""
+        return [
+            f"{name}: expected values that differ, found {values[0]:g} for each of {len(values):,} records. Give each "
+            "record its own, higher where it is less certain."
+            for name, values in _uncertainties(arrays)
+            if len(values) > 1 and bool((values == values[0]).all())
+        ]
+
+    def remarks(self, arrays: Arrays) -> list[str]:
+        """What is odd: log-probabilities in place of an uncertainty."""
+        return [
+            f"{name}: all values are negative, like log-probabilities; higher must mean less certain. Is it the sign?"
+            for name, values in _uncertainties(arrays)
+            if len(values) and values.max() < 0
+        ]
+
+
+def _uncertainties(arrays: Arrays) -> Iterator[tuple[str, Any]]:
+    """Uncertainties that stand beside answers, by name; those of distributions follow from these."""
+    if UNCERTAINTY in arrays:
+        yield UNCERTAINTY, array(arrays, UNCERTAINTY, "f", 1)
+    if "uncertainties" in arrays:
+        yield from zip(unpack(arrays, "measures"), array(arrays, "uncertainties", "f", 2), strict=False)
 
 
 def of(board: Board) -> Form:
@@ -150,13 +175,3 @@ def _answered(given: pl.DataFrame, labels: pl.DataFrame, columns: Any, name: str
     keyed = labels.with_columns(pl.col(ID).cast(pl.String))
     joined = keyed.join(given, on=ID, how="left", maintain_order="left")
     return scored_table.read(joined, replace(columns, answer=ANSWER, uncertainty=(UNCERTAINTY,)), name=name, where=name)
-
-
-def sign_problems(arrays: Arrays) -> list[str]:
-    """What is wrong with an uncertainty that an answer has beside it: constant, or of the wrong sign."""
-    if UNCERTAINTY not in arrays:
-        return []
-    found = array(arrays, UNCERTAINTY, "f", 1)
-    if len(found) > 1 and (found == found[0]).all():
-        return [f"{UNCERTAINTY}: expected values that differ, found {found[0]:g} everywhere."]
-    return []

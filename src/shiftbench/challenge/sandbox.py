@@ -172,7 +172,7 @@ def require(found: dict[str, bool | str]) -> None:
         raise SettingsError(
             f"expected a machine on which files of strangers are read where labels cannot be (Linux 5.13 or later with "
             f"Landlock), and labels outside Python's own folders; found: {told}. Use such a machine, or accept the "
-            "risk with --weak-sandbox."
+            "risk with SHIFTBENCH_WEAK_SANDBOX=1 in the environment."
         )
 
 

@@ -225,8 +225,8 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 class Intake:
     """How a challenge takes predictions for a track from strangers.
 
-    parse: (file) → arrays of numbers, or ShiftbenchError with every problem of the file. It runs where no label can be
-    read and never sees one. Texts become bytes and offsets (`track.parsed.pack`). It leaves out whatever could ask
+    parse: (file) → arrays of numbers, each of one axis or more, or ShiftbenchError with every problem of the file. It
+    runs where no label can be read and never sees one. Texts become bytes and offsets (`track.parsed.pack`). It leaves out whatever could ask
     about labels or excuse records: ground truth of any kind, fingerprints of targets, flags of the shift.
     restore: (arrays, folder) → the track's own predictions in `folder`, which is empty, as `Track.score_files` takes
     them. It runs beside the labels and trusts nothing about the arrays, which strangers have made.
@@ -263,6 +263,10 @@ class Track:
     columns: what predictions files may call otherwise, such as `reference` → the option of `assess` that names it
     (`--target`), or "" for `--column reference=NAME` alone; `score_files` then takes `names`, key → names in the files.
     intake: how a challenge takes predictions of strangers; None if it cannot.
+    withhold: (source, split, inputs, truth) copies what a source has of train, dev or eval: to the folder `inputs` what
+    participants of a challenge get, to `truth` (a folder, or a file with a suffix) labels as `score_files` takes them;
+    if `truth` is None, all of it to `inputs`. Neither names nor order of inputs may tell labels or the shift. None if
+    the track cannot.
 
     Raises:
         SettingsError: naming each part that is missing or invalid.
@@ -289,6 +293,7 @@ class Track:
     truth_inside: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     intake: Intake | None = None
+    withhold: Callable[[Path, str, Path, Path | None], None] | None = None
 
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):

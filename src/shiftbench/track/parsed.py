@@ -58,3 +58,11 @@ def array(arrays: Arrays, name: str, kinds: str, ndim: int) -> npt.NDArray[Any]:
             f"{name}: expected an array of {ndim} axes of kind {kinds!r}, found {told}. Upload it again."
         )
     return found
+
+
+def one(arrays: Arrays, name: str, kinds: str) -> Any:
+    """The only number of the array of a name; raises as `array` does."""
+    found = array(arrays, name, kinds, 1)
+    if len(found) != 1:
+        raise PredictionsError(f"{name}: expected one number, found {len(found):,}. Upload it again.")
+    return found[0]

@@ -21,7 +21,7 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import tables
 from shiftbench.track.contract import Arrays, Intake
-from shiftbench.track.parsed import array, pack, unpack
+from shiftbench.track.parsed import array, one, pack, unpack
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 ID, ANSWER, UNCERTAINTY = "id", "answer", "uncertainty"
@@ -100,7 +100,7 @@ def _of_answers(frame: pl.DataFrame, where: str) -> dict[str, Any]:
             held |= pack(ANSWER, labels.to_list())
     if problems:
         raise TableError(*problems)
-    return {"kind": np.array(1, np.uint8), **pack(ID, ids), **held}
+    return {"kind": np.array([1], np.uint8), **pack(ID, ids), **held}
 
 
 def _of_predictions(read: Predictions) -> dict[str, Any]:
@@ -113,13 +113,13 @@ def _of_predictions(read: Predictions) -> dict[str, Any]:
     if levels := getattr(ensemble, "levels", None):
         held["levels"] = np.array(levels, dtype=np.float64)
     if (draws := getattr(ensemble, "draws", 1)) > 1:
-        held["draws"] = np.array(draws)
-    return {"kind": np.array(0, np.uint8), **pack(ID, read.ids.tolist()), **pack("form", [kind]), **held}
+        held["draws"] = np.array([draws])
+    return {"kind": np.array([0], np.uint8), **pack(ID, read.ids.tolist()), **pack("form", [kind]), **held}
 
 
 def answers(arrays: Arrays) -> pl.DataFrame | None:
     """Ids, answers and uncertainty as a table; None if the arrays are predictions of another form."""
-    if not int(array(arrays, "kind", "u", 0)):
+    if not one(arrays, "kind", "u"):
         return None
     ids = unpack(arrays, ID)
     numeric = ANSWER in arrays
@@ -155,7 +155,7 @@ def predicted(arrays: Arrays) -> Predictions:
     if kind == "categorical":
         further["classes"] = tuple(unpack(arrays, "classes"))
     if "draws" in arrays and kind == "gaussian":
-        further["draws"] = int(array(arrays, "draws", "iu", 0))
+        further["draws"] = int(one(arrays, "draws", "iu"))
     try:
         ensemble = KINDS[kind](**held, **further)
     except ArrayError as error:

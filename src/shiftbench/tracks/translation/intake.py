@@ -9,7 +9,7 @@ import numpy as np
 
 from shiftbench.errors import ArrayError, PredictionsError
 from shiftbench.track import Arrays, Intake
-from shiftbench.track.parsed import array, pack, unpack
+from shiftbench.track.parsed import array, one, pack, unpack
 from shiftbench.tracks.translation import outputs
 from shiftbench.tracks.translation.outputs.record import Outputs
 
@@ -43,7 +43,7 @@ def parse(file: Path) -> dict[str, Any]:
 
 def _arrays(read: Outputs, before: str) -> dict[str, Any]:
     found = {before + name: values for name in NUMBERS if (values := getattr(read, name)) is not None}
-    return {**found, **pack(f"{before}texts", read.texts), f"{before}sampled": np.array(read.sampled)}
+    return {**found, **pack(f"{before}texts", read.texts), f"{before}sampled": np.array([read.sampled])}
 
 
 def restore(arrays: Arrays, folder: Path) -> Path:
@@ -65,7 +65,7 @@ def _outputs(arrays: Arrays, ids: list[str], before: str, **further: Any) -> Out
     }
     if "counts" not in held:
         raise PredictionsError("counts: expected the number of texts of each record, found none. Upload it again.")
-    sampled = bool(array(arrays, f"{before}sampled", "b", 0))
+    sampled = bool(one(arrays, f"{before}sampled", "b"))
     try:
         return Outputs(ids, texts=unpack(arrays, f"{before}texts"), sampled=sampled, **held, **further)
     except ArrayError as error:

@@ -1,0 +1,408 @@
+"""Scores of submissions against sealed labels, by the same functions as every report; nothing is scored here.
+
+Takes only what the sandbox made of files (`sandbox.arrays`). What a hidden phase answers about labels is one number, so
+messages and notes that could tell more stay here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shiftbench.challenge import forms, manifest, sandbox
+from shiftbench.challenge.definition import Board, Phase
+from shiftbench.challenge.sandbox import Fault, Refused
+from shiftbench.errors import MissingExtraError, PredictionsError, SettingsError, ShiftbenchError
+from shiftbench.io import files
+from shiftbench.track.contract import MANIFEST, Arrays, ScoredFiles
+
+if TYPE_CHECKING:
+    from shiftbench.assessment.assessed import Basis
+    from shiftbench.assessment.scored import Records, Scored
+    from shiftbench.challenge.store.records import Entry
+    from shiftbench.check import Vector
+    from shiftbench.scores.intervals import Bootstrap
+    from shiftbench.scores.resampling import Resampler, Statistic
+
+SYSTEM, BEST = "submission", "best"
+LEVEL = 0.05  # of the tests behind final ranks
+MOST_BY_HOLM = 40  # pairs; of more the smallest possible p-value would not be significant after Holm's adjustment
+ANYTHING_ELSE = (
+    "expected predictions of exactly the records of this board, with all of its classes, found others. What exactly "
+    "does not fit could tell about hidden labels: compare your file with the example."
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The headline score of a submission, with its 95 % interval (None without), and remarks that its team may read.
+
+    noise: the standard error of the difference from the team's best submission on the same records, or of the score
+    itself if there is none.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    noise: float
+    notes: tuple[str, ...] = ()
+
+
+def scorer() -> str:
+    """The version of the scorer, which stands beside each score."""
+    return f"shiftbench {version('shiftbench')}"
+
+
+def validate(board: Board, file: Path) -> list[str]:
+    """Everything that is wrong with a file for a board, before it is handed in; no labels are needed."""
+    form = forms.of(board)
+    if not file.name.lower().endswith(form.intake.suffixes):
+        known = ", ".join(form.intake.suffixes)
+        return [f"{file.name}: expected a name that ends in {known}, found another. {form.intake.about}"]
+    try:
+        arrays = form.intake.parse(file)
+        problems = form.problems(arrays)
+        with tempfile.TemporaryDirectory() as folder:
+            form.intake.restore(arrays, Path(folder))
+    except MissingExtraError:
+        raise
+    except ShiftbenchError as error:
+        return [*error.problems]
+    return problems
+
+
+def remarks(board: Board, file: Path) -> list[str]:
+    """What is odd about a valid file: an uncertainty that is probably of the wrong sign."""
+    form = forms.of(board)
+    return form.remarks(form.intake.parse(file))
+
+
+def evaluate(folder: Path, board: Board, phase: Phase | str, parsed: Path, best: Path | None = None) -> Outcome:
+    """The headline score of a submission.
+
+    Args:
+        folder: of the challenge.
+        board, phase: where it was handed in.
+        parsed: the folder of its arrays.
+        best: that of the team's best submission so far, for the noise.
+
+    Raises:
+        Refused: naming what is wrong with the submission, in words that tell nothing about hidden labels.
+        Fault: if labels or board are wrong.
+    """
+    during = _phase(board, phase)
+    form, held = forms.of(board), {SYSTEM: sandbox.arrays(parsed)}
+    problems = form.problems(held[SYSTEM])
+    if problems:
+        raise Refused(*problems)
+    if best is not None:
+        held[BEST] = sandbox.arrays(best)
+    scored = _scored(folder, board, during, held)
+    records, systems = _part(scored, folder, board, during)
+    (value, *_) = _values(board, scored, records, systems[:1])
+    low, high, noise = None, None, abs(value) if math.isfinite(value) else 0.0
+    drawn = _replicates(board, scored, records, systems)
+    if drawn is None and during.hidden:
+        raise Fault(f"board {board.slug}: expected a metric with intervals, which the Ladder needs, not {board.metric}")
+    if drawn is not None:
+        result, units = drawn
+        low, high = _interval(result, value, units)
+        noise = _noise(result, noise)
+    own = form.remarks(held[SYSTEM])
+    notes = own if during.hidden else [*own, *scored.notes]
+    return Outcome(value, low, high, noise, tuple(dict.fromkeys(notes)))
+
+
+def report(folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, Path], out: Path) -> Path:
+    """The whole report on submissions by name, in a folder; returns its page. It tells about labels."""
+    from shiftbench import report as room
+    from shiftbench.assessment.assess import build
+
+    during = _phase(board, phase)
+    arrays = {name: sandbox.arrays(place) for name, place in parsed.items()}
+    with _aside(folder, board, during, arrays) as scored:
+        options = replace(
+            scored.options, title=f"{board.title}: {' · '.join(parsed)}", threshold=_threshold(board, scored)
+        )
+        track = forms.of(board).track
+        pictures, missing = track.pictures(scored) if track is not None and track.pictures else ((), ())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = build([_part(scored, folder, board, during)], options)
+        made = replace(made, warnings=(*scored.notes, *missing, *made.warnings))
+    return room.write(made, out, tuple(pictures))["html"]
+
+
+def ranking(
+    folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, Path], entries: Sequence[Entry] = ()
+) -> dict[str, Any]:
+    """The final ranking of submissions by paired tests on the headline score, as JSON.
+
+    A rank is one more than the number of teams found better (differences on the same records, adjusted by Holm's
+    method, of very many pairs by Romano & Wolf's); so systems that cannot be told apart share a rank. Within a rank
+    they stand in the order of `parsed`, which should be that of arrival.
+
+    Args:
+        folder, board, phase: as of `evaluate`.
+        parsed: name → arrays. Names are the numbers of submissions.
+        entries: what is known of them; adds `team`, `begun`, `reference` and `chosen` to the rows. References take no
+            rank from teams.
+
+    Returns:
+        `rows`, the best rank first: `submission`, `rank`, `score`, `low`, `high`, `better_than` (positions of rows);
+        `comparisons`: `a`, `b` (positions of rows), `difference`, `low`, `high`, `p`, `p_adjusted`.
+    """
+    during, names = _phase(board, phase), list(parsed)
+    scored = _scored(folder, board, during, {name: sandbox.arrays(place) for name, place in parsed.items()})
+    records, systems = _part(scored, folder, board, during)
+    values = _values(board, scored, records, systems)
+    drawn = _replicates(board, scored, records, systems)
+    compared = [] if drawn is None else _comparisons(board, drawn[0])
+    known = {str(each.submission): each for each in entries}
+    reference = [name in known and known[name].reference for name in names]
+    beaten = [0] * len(names)
+    for each in compared:
+        if each["winner"] is not None:
+            loser = each["b"] if each["winner"] == each["a"] else each["a"]
+            beaten[loser] += not reference[each["winner"]]
+    order = sorted(range(len(names)), key=lambda k: (beaten[k], k))
+    rows = []
+    for k in order:
+        low, high = (None, None) if drawn is None else _interval(drawn[0], values[k], drawn[1], k)
+        row: dict[str, Any] = {
+            "submission": int(names[k]) if names[k].isdigit() else names[k], "rank": 1 + beaten[k],
+            "score": _or_none(values[k]), "low": low, "high": high,
+        }  # fmt: skip
+        if (entry := known.get(names[k])) is not None:
+            row |= {"team": entry.team_name, "begun": entry.begun, "reference": entry.reference, "chosen": entry.chosen}
+        rows.append(row)
+    place = {k: position for position, k in enumerate(order)}
+    matrix = [{**each, "a": place[each["a"]], "b": place[each["b"]]} for each in compared]
+    for each in matrix:
+        winner = each.pop("winner")
+        each["better"] = None if winner is None else place[winner]
+    for position, row in enumerate(rows):
+        row["better_than"] = sorted(
+            each["a"] + each["b"] - position for each in matrix if each["better"] == position
+        )  # fmt: skip
+    return {"metric": board.metric, "subset": board.subset, "level": LEVEL, "rows": rows, "comparisons": matrix}
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def labels(folder: Path, board: Board, phase: str) -> str:
+    """The version of the labels that lie in the folder now.
+
+    Raises:
+        Fault: if they are others than those that were sealed.
+    """
+    sealed = manifest.labels(folder, board.slug, phase)
+    place = folder / manifest.SEALED / board.slug / phase
+    held = sorted(
+        (path.relative_to(place).as_posix(), files.sha256(path)) for path in place.rglob("*") if path.is_file()
+    )
+    found = hashlib.sha256("".join(f"{each}  {name}\n" for name, each in held).encode()).hexdigest()
+    if found != sealed:
+        raise Fault(
+            f"{board.slug}, {phase}: expected the labels that were sealed, found others. Seal the challenge again: "
+            "shiftbench challenge seal."
+        )
+    return sealed
+
+
+def _phase(board: Board, phase: Phase | str) -> Phase:
+    return board.phase(phase) if isinstance(phase, str) else phase
+
+
+def _scored(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Arrays]) -> ScoredFiles:
+    with _aside(folder, board, phase, arrays) as found:
+        return found
+
+
+@contextmanager
+def _aside(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Arrays]) -> Iterator[ScoredFiles]:
+    """Submissions scored, with files in between in a folder that is removed at the end."""
+    truth = manifest.truth(folder, board.slug, phase.name)
+    with tempfile.TemporaryDirectory(prefix="shiftbench-scoring-") as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = forms.of(board).score(arrays, truth, Path(place))
+        except (SettingsError, MissingExtraError) as error:
+            raise Fault(*error.problems) from None
+        except ShiftbenchError as error:
+            raise Refused(*_told(error, phase, truth, Path(place))) from None
+        yield found
+
+
+def _told(error: ShiftbenchError, phase: Phase, truth: Path, place: Path) -> list[str]:
+    """What a team may read of a problem that was found beside labels: missing records, and nothing of this machine."""
+    if phase.hidden and not isinstance(error, PredictionsError):
+        return [ANYTHING_ELSE]
+    found = []
+    for problem in error.problems:
+        for path in (truth, place, truth.parents[3]):
+            for text in (str(path.resolve()), str(path)):
+                problem = problem.replace(text, "the labels" if path == truth else "")
+        found.append(problem.lstrip("/"))
+    return found
+
+
+def _part(scored: ScoredFiles, folder: Path, board: Board, phase: Phase) -> tuple[Records, list[Scored]]:
+    """The records of the board: of a prepared folder with `eval` these, so that nobody is scored on others."""
+    parts = {records.split: (records, list(systems)) for records, systems in scored.parts}
+    truth = manifest.truth(folder, board.slug, phase.name)
+    if (truth / MANIFEST).is_file():
+        counts = forms.of(board).track.open_prepared(truth).counts
+        if any(name.startswith("eval") and count for name, count in counts.items()):
+            if "eval" not in parts:
+                raise Refused("expected predictions of the records of eval, found those of others.")
+            return parts["eval"]
+    if len(parts) != 1:
+        raise Fault(f"{board.slug}, {phase.name}: expected labels of one split, found {', '.join(parts)}.")
+    return next(iter(parts.values()))
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _threshold(board: Board, scored: ScoredFiles) -> float | None:
+    return scored.options.threshold if board.threshold is None else board.threshold
+
+
+def _values(board: Board, scored: ScoredFiles, records: Records, systems: Sequence[Scored]) -> list[float]:
+    """The headline score of each system, as a report shows it."""
+    from shiftbench.assessment.assessed import Assessed
+
+    found = []
+    for system in systems:
+        assessed = Assessed(records, system, threshold=_threshold(board, scored), rule=scored.options.rule)
+        own = ("", system.measure)
+        scores = [each for each in assessed.scores({}) if each.subset == board.subset and each.measure in own]
+        named = [each.value for each in scores if each.metric == board.metric]
+        if not named:
+            known = ", ".join(dict.fromkeys(each.metric for each in scores)) or "none"
+            raise Fault(
+                f"board {board.slug}: expected a metric of its submissions on the subset {board.subset}: {known}; "
+                f"found {board.metric}. Choose one in challenge.toml."
+            )
+        found.append(float(named[0]))
+    return found
+
+
+class _Only:
+    """One score of a statistic that has several."""
+
+    def __init__(self, statistic: Statistic, place: int) -> None:
+        self.inner, self.place = statistic, place
+        self.names: tuple[str, ...] = (statistic.names[place],)
+
+    def values(self, counts: Vector) -> Vector:
+        return self.inner.values(counts)[[self.place]]
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        values, influence = self.inner.linearised(counts)
+        return values[[self.place]], influence[[self.place]]
+
+
+def _replicates(
+    board: Board, scored: ScoredFiles, records: Records, systems: Sequence[Scored]
+) -> tuple[Bootstrap, int] | None:
+    """Paired replicates of the headline score of all systems, and the units behind it; None if it has none."""
+    from shiftbench.assessment.assessed import Assessed, in_canonical_order
+    from shiftbench.scores import intervals
+    from shiftbench.scores.resampling import Resampler
+
+    records, ordered = in_canonical_order(records, systems)
+    strata = None if records.shifted is None else records.shifted.astype(np.intp)
+    resampler = Resampler(records.n, clusters=records.clusters, strata=strata)
+    assessed = [
+        Assessed(records, each, threshold=_threshold(board, scored), rule=scored.options.rule) for each in ordered
+    ]
+    found = [_headline(each, board, resampler) for each in assessed]
+    statistics = [each[0] for each in found if each is not None]
+    if len(statistics) < len(systems):
+        return None
+    basis = next(each[1] for each in found if each is not None)
+    settings = scored.options.intervals
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = intervals.bootstrap(
+            statistics, resampler, settings, units=[max(basis.units, intervals.FEWEST)], scales=[basis.scale],
+            effective=[basis.effective],
+        )  # fmt: skip
+    return result, basis.units
+
+
+def _headline(assessed: Any, board: Board, resampler: Resampler) -> tuple[Statistic, Basis] | None:
+    from shiftbench.scores.metric import METRICS
+
+    needed = {board.metric, *(name for name, metric in METRICS.items() if metric.area == board.metric)}
+    labels, bases, joined = assessed.statistic(resampler, needed)
+    try:
+        place = labels.index(("score", board.subset, board.metric))
+    except ValueError:
+        return None
+    basis = bases[place]
+    for part in joined.parts:
+        if place < len(part.names):
+            return _Only(part, place), basis
+        place -= len(part.names)
+    return None
+
+
+def _interval(result: Bootstrap, value: float, units: int, k: int = 0) -> tuple[float | None, float | None]:
+    """The interval of a system's score; None if too few units are behind it."""
+    from shiftbench.scores.intervals import FEWEST
+
+    low, high = (float(side[k, 0]) for side in result.intervals())
+    if units < FEWEST or not (math.isfinite(low) and math.isfinite(high) and math.isfinite(value)):
+        return None, None
+    return min(low, value), max(high, value)
+
+
+def _noise(result: Bootstrap, otherwise: float) -> float:
+    """The standard error of the first system's score, or of its difference from the second's."""
+    several = len(result.values) > 1
+    row = len(result.values) if several else 0
+    if len(result.replicates):
+        drawn = result.replicates[:, 0, 0] - (result.replicates[:, 1, 0] if several else 0.0)
+        drawn = drawn[np.isfinite(drawn)]
+        found = float(np.std(drawn, ddof=1)) if len(drawn) > 1 else math.nan
+    else:
+        found = float(result.errors[row, 0]) if result.errors is not None else math.nan
+    return found if math.isfinite(found) else otherwise
+
+
+def _comparisons(board: Board, result: Bootstrap) -> list[dict[str, Any]]:
+    """All pairs, with what is better according to an adjusted test."""
+    from shiftbench.scores.metric import METRICS
+    from shiftbench.scores.multiplicity import holm, step_down
+
+    numbers = [tuple(float(each[0]) for each in result.difference(pair)) for pair in range(len(result.pairs))]
+    p = [four[3] for four in numbers]
+    if len(result.replicates) and len(p) > MOST_BY_HOLM:
+        observed, drawn = zip(*(result.distances(pair, 0) for pair in range(len(p))), strict=True)
+        adjusted = step_down(p, np.array(observed), np.array(drawn))
+    else:
+        adjusted = holm(p)
+    lower_wins, found = METRICS[board.metric].better == "min", []
+    for (a, b), (difference, low, high, alone), joint in zip(result.pairs, numbers, adjusted, strict=True):
+        winner = (a if (difference < 0) == lower_wins else b) if joint < LEVEL else None
+        told = {"difference": difference, "low": low, "high": high, "p": alone, "p_adjusted": float(joint)}
+        found.append({"a": a, "b": b, **{name: _or_none(x) for name, x in told.items()}, "winner": winner})
+    return found
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None

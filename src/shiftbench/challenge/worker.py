@@ -1,0 +1,255 @@
+"""Scores what waits in a ledger: claim → sandbox → score → finish; killed at any moment it loses and doubles nothing.
+
+`python -m shiftbench.challenge.worker STATE CHALLENGE [URL]`. What was claimed by a worker that died goes back into the
+queue when its lease ends. Any number may run, on any machines that see the folders and the database.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from shiftbench.challenge import definition, manifest, sandbox, scoring
+from shiftbench.challenge.definition import Board, Challenge, Phase
+from shiftbench.challenge.sandbox import Fault, Limits
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import LEASE, SECOND, Away, Full, NewScore, Submission
+from shiftbench.errors import ShiftbenchError
+from shiftbench.scores.metric import METRICS
+
+DATABASE = "server.sqlite"
+BEATS_S = LEASE / SECOND / 8  # seconds between prolongations of a lease
+RESTS_S = 0.5  # seconds until an empty queue is looked at again
+PATIENCE_S = LEASE / SECOND  # for a database that is away
+WEAK = "SHIFTBENCH_WEAK_SANDBOX"  # set to 1: work even where labels could be read by a hostile file's reader
+OURS = "a fault of the server: it costs no quota"
+LOG = logging.getLogger("shiftbench.challenge.worker")
+T = TypeVar("T")
+
+
+class Lost(Exception):
+    """The lease of a submission is gone."""
+
+
+@dataclass
+class Worker:
+    """One worker of a server: state and folder of its challenge."""
+
+    state: Path
+    folder: Path
+    challenge: Challenge
+    ledger: Ledger
+    weak: bool = False
+    limits: Limits = field(default_factory=Limits)
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
+
+    def step(self) -> bool:
+        """Score the next submission; false if none waits."""
+        claimed = self._patiently(lambda: self.ledger.claim(self.name))
+        if claimed is None:
+            return False
+        try:
+            with self._beating(claimed.id) as state:
+                self._score(claimed, state)
+        except Lost:
+            LOG.warning("submission %d: its lease was lost, somebody else goes on", claimed.id)
+        except sandbox.Refused as error:
+            self._fail(claimed, "submission", error.problems)
+        except Exception:
+            LOG.exception("submission %d: a fault of ours", claimed.id)
+            self._fail(claimed, "ours", [OURS])
+        finally:
+            shutil.rmtree(self._aside(claimed.id), ignore_errors=True)
+        return True
+
+    def _score(self, claimed: Submission, state: Callable[[str], None]) -> None:
+        board, phase = self._place(claimed)
+        file, aside = self.state / "files" / claimed.sha256[:2] / claimed.sha256, self._aside(claimed.id)
+        if not file.is_file():
+            raise Fault(f"{file}: expected the file of submission {claimed.id}, found none")
+        sandbox.parse(board, file, aside, name=claimed.name, limits=self.limits, weak=self.weak)
+        state("scoring")
+        labels = scoring.labels(self.folder, board, phase.name)
+        best = self._best(claimed, labels) if phase.hidden else None
+        found = scoring.evaluate(self.folder, board, phase, aside, best)
+        state("scoring")  # only who holds the lease replaces what was parsed before
+        self._keep(claimed.id)
+        score = NewScore(
+            labels, scoring.scorer(), found.value, found.low, found.high, found.noise, found.notes,
+            better="max" if METRICS[board.metric].better == "max" else "min", manifest=manifest.hash_of(self.folder),
+        )  # fmt: skip
+        if not self._patiently(lambda: self.ledger.finish(claimed.id, self.name, score)):
+            raise Lost
+
+    def _place(self, claimed: Submission) -> tuple[Board, Phase]:
+        try:
+            board = self.challenge.board(claimed.board)
+            return board, board.phase(claimed.phase)
+        except ShiftbenchError as error:
+            raise Fault(*error.problems) from None
+
+    def _best(self, claimed: Submission, labels: str) -> Path | None:
+        """The arrays of the team's best submission, which the Ladder compares with."""
+        before = self.ledger.ladder(claimed.board, claimed.phase, claimed.team, labels)
+        if before is None or before.best in (None, claimed.id):
+            return None
+        path = self._parsed(int(before.best or 0))
+        if not path.is_dir():
+            raise Fault(f"{path}: expected the arrays of the team's best submission, found none")
+        return path
+
+    def _parsed(self, number: int) -> Path:
+        return self.state / "parsed" / str(number)
+
+    def _aside(self, number: int) -> Path:
+        return self.state / "parsed" / f"{number}.{self.name}.part"
+
+    def _keep(self, number: int) -> None:
+        goal = self._parsed(number)
+        shutil.rmtree(goal, ignore_errors=True)
+        self._aside(number).replace(goal)
+
+    @contextmanager
+    def _beating(self, number: int) -> Iterator[Callable[[str], None]]:
+        """Keep the lease while the block runs; gives what tells a new state, which raises Lost without the lease."""
+        over, told = threading.Event(), ["validating"]
+
+        def beat() -> None:
+            while not over.wait(BEATS_S):
+                try:
+                    if not self.ledger.heartbeat(number, self.name, told[0]):
+                        return
+                except ShiftbenchError:
+                    LOG.warning("submission %d: the database is away", number)
+
+        def state(name: str) -> None:
+            told[0] = name
+            if not self._patiently(lambda: self.ledger.heartbeat(number, self.name, name)):
+                raise Lost
+
+        thread = threading.Thread(target=beat, name=f"lease of {number}", daemon=True)
+        thread.start()
+        try:
+            yield state
+        finally:
+            over.set()
+            thread.join()
+
+    def _fail(self, claimed: Submission, fault: str, problems: Sequence[str]) -> None:
+        if not self._patiently(lambda: self.ledger.fail(claimed.id, self.name, fault, problems)):
+            LOG.warning("submission %d: its lease was lost before its failure was told", claimed.id)
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """Call again while the database is away or its disk full, as long as a lease lasts."""
+        end, wait = time.monotonic() + PATIENCE_S, 0.1
+        while True:
+            try:
+                return call()
+            except (Away, Full):
+                if time.monotonic() > end:
+                    raise
+                time.sleep(wait)
+                wait = min(2 * wait, 5.0)
+
+    # Reports of open phases, when nothing waits.
+
+    def reports(self) -> int:
+        """Write the reports of new scores of open phases that have none yet; the number of those written."""
+        done = 0
+        for found in self.ledger.submissions(states=("scored",), limit=200):
+            if found.hidden or not (scores := self.ledger.scores(found.id)):
+                continue
+            place = self.state / "scored" / str(found.id) / str(scores[0].id)
+            if place.exists() or not self._parsed(found.id).is_dir():
+                continue
+            done += self._report(found, place)
+        return done
+
+    def _report(self, found: Submission, place: Path) -> bool:
+        aside = place.with_name(f"{place.name}.{self.name}.part")
+        aside.mkdir(parents=True, exist_ok=True)
+        try:
+            board, phase = self._place(found)
+            scoring.report(self.folder, board, phase, {found.team_name: self._parsed(found.id)}, aside)
+        except Exception:  # an empty folder tells that it was tried
+            LOG.exception("submission %d: no report", found.id)
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir()
+        try:
+            aside.replace(place)
+        except OSError:  # another worker was quicker
+            shutil.rmtree(aside, ignore_errors=True)
+            return False
+        return True
+
+
+def clock() -> int:
+    """Microseconds since 1970 UTC."""
+    return time.time_ns() // 1_000
+
+
+def run(
+    state: Path, folder: Path, url: str = "", *, once: bool = False, weak: bool = False, limits: Limits | None = None
+) -> None:
+    """Score what waits, for ever; `once`: until nothing waits.
+
+    Args:
+        state: folder of the server. folder: of the challenge.
+        url: of the database, by default the SQLite file in `state`.
+        once: whether to end when nothing waits.
+        weak: whether to work where a hostile file's reader could read labels; also by the environment, see `WEAK`.
+        limits: of the reader.
+
+    Raises:
+        SettingsError: for an invalid challenge, and where labels could be read.
+    """
+    challenge = definition.read(folder / definition.FILE)
+    weak = weak or os.environ.get(WEAK) == "1"
+    if not weak:
+        truths = [
+            manifest.truth(folder, board.slug, phase.name) for board in challenge.boards for phase in board.phases
+        ]
+        sandbox.require(sandbox.layers(_file(truths[0])))
+    (state / "parsed").mkdir(mode=0o700, parents=True, exist_ok=True)
+    (state / "scored").mkdir(mode=0o700, parents=True, exist_ok=True)
+    ledger = Ledger(url or state / DATABASE, clock=clock)
+    worker = Worker(state, folder, challenge, ledger, weak, limits or Limits())
+    fresh = True
+    try:
+        while True:
+            try:
+                if worker.step():
+                    fresh = True
+                    continue
+                if fresh:
+                    worker.reports()
+                    fresh = False
+                    continue
+            except (Away, Full):
+                LOG.warning("the database is away")
+            if once:
+                return
+            time.sleep(RESTS_S)
+    finally:
+        ledger.close()
+
+
+def _file(truth: Path) -> Path:
+    """A file of the labels, to prove that a hostile reader cannot open it."""
+    return truth if truth.is_file() else next(path for path in sorted(truth.rglob("*")) if path.is_file())
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    run(*(Path(each) for each in sys.argv[1:3]), *sys.argv[3:4])  # type: ignore[arg-type]

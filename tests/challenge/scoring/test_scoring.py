@@ -1,0 +1,237 @@
+"""Scores of submissions are those of reports; what hidden phases answer tells nothing else about labels."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.scored_table import Columns, read
+from shiftbench.challenge import forms, manifest, scoring
+from shiftbench.challenge.definition import Board
+from shiftbench.challenge.sandbox import Fault, Refused
+from shiftbench.challenge.store.records import Entry
+from shiftbench.errors import SettingsError
+from shiftbench.io import files
+from shiftbench.scores.intervals import Settings
+from shiftbench.scores.ladder import paired_standard_error
+from shiftbench.track import table_submission
+from shiftbench.tracks import names, track
+from shiftbench.tracks.lesions import nifti
+from shiftbench.tracks.motion.submissions.submission import read_submission, write_submission
+
+from .challenges import BOARD, DEV, HIDDEN, answers, parsed, sealed, truth
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return sealed(tmp_path / "challenge")
+
+
+def _arrays(frame: pl.DataFrame, place: Path) -> Path:
+    place.mkdir(parents=True)
+    frame.write_csv(place / "mine.csv")
+    return parsed(place, table_submission.parse(place / "mine.csv"))
+
+
+# --- equal to reports -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clusters", [False, True], ids=["records", "clusters"])
+def test_every_score_and_interval_is_that_of_a_report(clusters, tmp_path):
+    labels = truth(clusters=clusters)
+    folder = sealed(tmp_path / "challenge", frame=labels)
+    given = answers(labels, 1.0)
+    place = _arrays(given, tmp_path / "mine")
+    columns = Columns(
+        target="target", answer="answer", uncertainty=("uncertainty",), shifted="shifted", id="id",
+        clusters=("cluster",) if clusters else (),
+    )  # fmt: skip
+    system = read(labels.join(given, on="id"), columns, name="submission", where="mine.csv")
+    report = build([(system.records, [system.scored])], Options(threshold=1.0, intervals=Settings()))
+    wanted = {("r_auc", "full"), ("r_auc", "shifted"), ("rmse", "in"), ("f1_auc", "full"), ("roc_auc", "full")}
+    checked = 0
+    for score in report.scores:
+        if (score.metric, score.subset) in wanted and score.measure in ("", "uncertainty"):
+            found = scoring.evaluate(folder, replace(BOARD, metric=score.metric, subset=score.subset), DEV, place)
+            assert found.value == pytest.approx(score.value, rel=1e-12)
+            assert found.low == pytest.approx(score.low, rel=1e-9)
+            assert found.high == pytest.approx(score.high, rel=1e-9)
+            checked += 1
+    assert checked == len(wanted)
+
+
+def test_the_order_of_rows_changes_no_number(folder, tmp_path):
+    given = answers(truth(), 1.0)
+    one = scoring.evaluate(folder, BOARD, DEV, _arrays(given, tmp_path / "one"))
+    other = scoring.evaluate(folder, BOARD, DEV, _arrays(given.reverse(), tmp_path / "other"))
+    assert (one.low, one.high, one.noise) == (other.low, other.high, other.noise)
+    assert one.value == pytest.approx(other.value, rel=1e-13)
+
+
+def test_the_noise_of_a_mean_error_is_its_paired_standard_error(folder, tmp_path):
+    labels, board = truth(), replace(BOARD, metric="mean_error")
+    one, other = answers(labels, 1.0, seed=1), answers(labels, 1.0, seed=2)
+    errors = [((each["answer"] - labels["target"]) ** 2).to_numpy() for each in (one, other)]
+    places = [_arrays(each, tmp_path / str(n)) for n, each in enumerate((one, other))]
+    found = scoring.evaluate(folder, board, HIDDEN, *places)
+    assert found.noise == pytest.approx(paired_standard_error(*errors), rel=0.1)
+    alone = scoring.evaluate(folder, board, HIDDEN, places[0])
+    assert alone.noise == pytest.approx(paired_standard_error(errors[0], np.zeros(len(labels))), rel=0.1)
+
+
+def test_predictions_with_distributions_are_scored_as_such(folder, tmp_path):
+    given = answers(truth(), 1.0).select("id", mean="answer", std="uncertainty")
+    found = scoring.evaluate(folder, replace(BOARD, metric="nll"), DEV, _arrays(given, tmp_path / "mine"))
+    assert np.isfinite(found.value)
+
+
+def test_few_units_have_no_interval_but_a_noise(tmp_path):
+    labels = truth(12)
+    folder = sealed(tmp_path / "challenge", frame=labels)
+    found = scoring.evaluate(folder, BOARD, HIDDEN, _arrays(answers(labels, 1.0), tmp_path / "mine"))
+    assert found.low is None
+    assert found.noise > 0
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_missing_and_foreign_records_are_named_without_paths(folder, tmp_path):
+    given = answers(truth(), 1.0).with_columns(id=pl.when(pl.col("id") == "r7").then(pl.lit("other")).otherwise("id"))
+    with pytest.raises(Refused, match="r7") as found:
+        scoring.evaluate(folder, BOARD, HIDDEN, _arrays(given, tmp_path / "mine"))
+    assert "other" in str(found.value)
+    assert str(tmp_path) not in str(found.value)
+
+
+def test_nobody_learns_hidden_classes_from_a_refusal(tmp_path):
+    labels = truth(60).with_columns(target=pl.Series(["dry", "rain", "secretsnow"] * 20))
+    folder = sealed(tmp_path / "challenge", frame=labels)
+    given = pl.DataFrame({"id": labels["id"], "probability_dry": [0.5] * 60, "probability_rain": [0.5] * 60})
+    place = _arrays(given, tmp_path / "mine")
+    with pytest.raises(Refused, match="exactly the records of this board") as found:
+        scoring.evaluate(folder, replace(BOARD, metric="mean_error"), HIDDEN, place)
+    assert "secretsnow" not in str(found.value)
+    with pytest.raises(Refused, match="secretsnow"):
+        scoring.evaluate(folder, replace(BOARD, metric="mean_error"), DEV, place)
+
+
+def test_classes_are_scored(tmp_path):
+    labels = truth(60).with_columns(target=pl.Series(["dry", "rain"] * 30))
+    folder = sealed(tmp_path / "challenge", frame=labels)
+    given = pl.DataFrame({"id": labels["id"], "probability_dry": [0.9, 0.2] * 30, "probability_rain": [0.1, 0.8] * 30})
+    assert scoring.evaluate(folder, replace(BOARD, metric="accuracy"), DEV, _arrays(given, tmp_path / "m")).value == 1.0
+
+
+def test_labels_that_were_not_sealed_are_our_fault(folder):
+    assert scoring.labels(folder, BOARD, "development") == manifest.labels(folder, "main", "development")
+    truth(seed=5).write_parquet(folder / "sealed" / "main" / "development" / "truth.parquet")
+    with pytest.raises(Fault, match="Seal the challenge again"):
+        scoring.labels(folder, BOARD, "development")
+
+
+def test_a_metric_that_submissions_do_not_have_is_our_fault(folder, tmp_path):
+    with pytest.raises(Fault, match="expected a metric"):
+        scoring.evaluate(folder, replace(BOARD, metric="accuracy"), DEV, _arrays(answers(truth(), 1.0), tmp_path / "m"))
+
+
+def test_an_uncertainty_of_one_value_is_refused_and_a_negative_one_doubted(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("id,answer,uncertainty\n1,2.0,0.5\n2,3.0,0.5\n")
+    assert "expected values that differ" in scoring.validate(BOARD, file)[0]
+    file.write_text("id,answer,uncertainty\n1,2.0,-0.5\n2,3.0,-0.1\n")
+    assert "sign" in scoring.remarks(BOARD, file)[0]
+
+
+def test_files_of_other_names_are_refused_with_what_is_taken(tmp_path):
+    (tmp_path / "mine.pkl").write_bytes(b"")
+    assert "ends in .parquet" in scoring.validate(BOARD, tmp_path / "mine.pkl")[0]
+
+
+def test_a_board_of_a_track_without_an_intake_is_refused_with_the_reason(monkeypatch):
+    own = replace(track("power"), name="digits", intake=None)
+    monkeypatch.setattr("shiftbench.tracks.track", lambda _: own)
+    with pytest.raises(SettingsError, match=r"Track\.intake"):
+        forms.of(Board("main", "Main", "r_auc", (), track="digits"))
+
+
+# --- every track ------------------------------------------------------------------------------------------------------
+
+
+def _truth_of(name: str, example: Path, folder: Path) -> Path:
+    """Labels for a track's example of a submission."""
+    if name == "motion":
+        read = read_submission(example)
+        first = np.cumsum([0, *read.counts[:-1]])
+        single = replace(
+            read, trajectories=read.trajectories[first] + 1.0, weights=np.ones(len(first)),
+            counts=np.ones(len(first), dtype=int), is_ood=np.array([False, True]),
+        )  # fmt: skip
+        return write_submission(single, folder / "truth.pb")
+    if name == "translation":
+        lines = [
+            '{"id": "1", "source": "a", "reference": "A good day."}',
+            '{"id": "2", "source": "b", "reference": "None."}',
+        ]
+        return files.write_text(folder / "truth.jsonl", "\n".join(lines))
+    if name == "lesions":
+        mask = np.zeros((8, 8, 8), dtype=bool)
+        mask[3:6, 3:6, 3:6] = True
+        return nifti.write(folder / "truth.nii", mask, np.diag([2.0, 2.0, 2.0, 1.0]))
+    target = track(name).tasks[0].target
+    pl.DataFrame({"id": ["1", "2", "3"], target: [20.0, 19.0, 22.0]}).write_parquet(folder / "truth.parquet")
+    return folder / "truth.parquet"
+
+
+@pytest.mark.parametrize("name", [each for each in names() if track(each).intake is not None])
+def test_a_submission_of_every_track_is_scored_as_its_files_are(name, tmp_path):
+    intake, task = track(name).intake, track(name).tasks[0]
+    example = intake.example(tmp_path)
+    place = tmp_path / "challenge" / "sealed" / "main" / "evaluation"
+    place.mkdir(parents=True)
+    _truth_of(name, example, place)
+    board = Board("main", "Main", "mean_error", (HIDDEN,), track=name, task=task.name)
+    found = scoring.evaluate(tmp_path / "challenge", board, HIDDEN, parsed(tmp_path / "p", intake.parse(example)))
+    (tmp_path / "own").mkdir()
+    own = intake.restore(intake.parse(example), tmp_path / "own")
+    ((_, system),) = track(name).score(own, manifest.truth(tmp_path / "challenge", "main", "evaluation"), task)
+    assert found.value == pytest.approx(system.errors.mean())
+    assert scoring.validate(board, example) == []
+
+
+# --- rankings and reports ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def three(folder, tmp_path):
+    labels = truth()
+    given = {"3": answers(labels, 3.0, seed=3), "4": answers(labels, 1.0, seed=4), "5": answers(labels, 1.0, seed=5)}
+    return folder, {name: _arrays(each, tmp_path / name) for name, each in given.items()}
+
+
+def test_systems_that_cannot_be_told_apart_share_a_rank_in_the_order_of_arrival(three):
+    folder, places = three
+    found = scoring.ranking(folder, BOARD, HIDDEN, places)
+    assert [(row["submission"], row["rank"]) for row in found["rows"]] == [(4, 1), (5, 1), (3, 3)]
+    assert found["rows"][0]["better_than"] == [2]
+    assert len(found["comparisons"]) == 3
+    for row in found["rows"]:
+        assert row["low"] <= row["score"] <= row["high"]
+
+
+def test_references_take_no_rank_from_teams(three):
+    folder, places = three
+    entries = [Entry(int(name), n, f"team {name}", n, name == "4", False) for n, name in enumerate(places)]
+    found = scoring.ranking(folder, BOARD, HIDDEN, places, entries)
+    assert [(row["team"], row["rank"], row["reference"]) for row in found["rows"]] == [
+        ("team 4", 1, True), ("team 5", 1, False), ("team 3", 2, False),
+    ]  # fmt: skip
+
+
+def test_a_report_is_a_page(three, tmp_path):
+    folder, places = three
+    page = scoring.report(folder, BOARD, DEV, {"a": places["3"], "b": places["4"]}, tmp_path / "out")
+    assert "Main" in page.read_text("utf-8")
