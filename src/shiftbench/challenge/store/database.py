@@ -45,7 +45,7 @@ class Database:
         """
         self.url = address(where)
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        self._moments, self._resets = Moments(clock), -1
+        self._moments = Moments(clock)
         self._gate = threading.Lock() if self.sqlite else nullcontext()  # waiting for a file's lock is not fair
         if self.sqlite and self.url.database:
             _make(Path(self.url.database))
@@ -53,6 +53,9 @@ class Database:
         self._writer = self.engine.execution_options(writes=True)
         with self._faults():
             migrations.bring_up_to_date(self._writer)
+            with self.engine.connect() as connection:
+                seen, self._resets = connection.execute(select(schema.clock.c.seen, schema.clock.c.resets)).one()
+        self._moments.raised(seen)  # a clock that is behind goes on from there
 
     def close(self) -> None:
         """Close idle connections; later calls open new ones."""
