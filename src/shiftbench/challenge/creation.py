@@ -279,7 +279,7 @@ def from_track(
     from shiftbench import tracks
 
     track = tracks.track(name)
-    withhold = getattr(track, "withhold", None)
+    withhold = track.withhold
     if withhold is None:
         raise SettingsError(
             f"{name}: expected a track that divides its data into inputs and labels, found one that does not. Give a "

@@ -9,6 +9,7 @@ from shiftbench.tracks.lesions import assessing, example, paper, preparation, sc
 from shiftbench.tracks.lesions.archives import ARCHIVES
 from shiftbench.tracks.lesions.intake import INTAKE
 from shiftbench.tracks.lesions.picture import showing
+from shiftbench.tracks.lesions.withholding import withhold
 
 TASKS = (Task(schema.TASK, "segmentation", "lesions"),)
 EXAMPLE = (
@@ -60,4 +61,5 @@ TRACK = Track(
     pictures=assessing.pictures,
     paper=paper.LESIONS,
     intake=INTAKE,
+    withhold=withhold,
 )

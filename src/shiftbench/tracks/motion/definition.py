@@ -15,6 +15,7 @@ from shiftbench.tracks.motion.maps import map_settings
 from shiftbench.tracks.motion.paper import PAPER
 from shiftbench.tracks.motion.prepared import preparation, staging
 from shiftbench.tracks.motion.submissions.scoring import ERRORS
+from shiftbench.tracks.motion.withholding import withhold
 
 TASKS = tuple(Task(name, kind.title, "trajectories", kind.unit, kind.threshold) for name, kind in ERRORS.items())
 SLURM = "slurm"
@@ -104,4 +105,5 @@ TRACK = Track(
     pictures=assessing.pictures,
     paper=PAPER,
     intake=INTAKE,
+    withhold=withhold,
 )

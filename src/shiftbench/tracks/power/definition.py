@@ -9,6 +9,7 @@ from shiftbench.track import Example, Option, Prepared, Task, Track
 from shiftbench.track.table_scores import TableTruth
 from shiftbench.track.table_submission import INTAKE
 from shiftbench.track.tabular import run_of
+from shiftbench.track.withholding import TableInputs
 from shiftbench.tracks.power import baselines, example, outside, partitions, preparation, schema
 from shiftbench.tracks.power.archives import ARCHIVES
 from shiftbench.tracks.power.paper import PAPER
@@ -74,4 +75,5 @@ TRACK = Track(
     archives=ARCHIVES,
     paper=PAPER,
     intake=INTAKE,
+    withhold=TableInputs(preparation.prepare, EXPERIMENTS[0], schema.INPUTS).withhold,
 )

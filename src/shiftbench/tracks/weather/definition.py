@@ -17,6 +17,7 @@ from shiftbench.track import Example, Option, Prepared, Task, Track
 from shiftbench.track.table_scores import TableTruth
 from shiftbench.track.table_submission import INTAKE
 from shiftbench.track.tabular import run_of
+from shiftbench.track.withholding import TableInputs
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
 from shiftbench.tracks.weather.archives import ARCHIVES
 from shiftbench.tracks.weather.paper import PAPER
@@ -95,4 +96,5 @@ TRACK = Track(
     archives=ARCHIVES,
     paper=PAPER,
     intake=INTAKE,
+    withhold=TableInputs(preparation.prepare, next(iter(EXPERIMENTS)), schema.FEATURES).withhold,
 )
