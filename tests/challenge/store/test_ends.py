@@ -115,7 +115,7 @@ def test_every_act_of_an_organiser_is_in_the_audit(world: World):
     world.clock.now = OPEN.ends
     ledger.conclude("table", OPEN, [], host)
     ledger.release("table", OPEN, host)
-    ledger.set_clock(host.id)
+    ledger.set_clock(host)
     assert [act.action for act in reversed(ledger.audit())] == [
         "submitted for another team", "requeued", "ended", "scored again", "made scores obsolete", "disqualified",
         "reinstated", "announced", "invited", "revoked an invitation", "set a role", "published a checkpoint",

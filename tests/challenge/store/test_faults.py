@@ -27,20 +27,34 @@ CUT = (
 
 def killed(world: World, act: Callable[[Ledger], object], after: int) -> bool:
     """Whether a process that runs `act` is killed, before its statement or commit number `after` from 0."""
+
+    def run() -> None:
+        ledger = world.another()
+        die(ledger.engine, after)
+        act(ledger)
+
+    return forked(run)
+
+
+def die(engine: object, after: int) -> None:
+    """Kill this process, as by `kill -9`, before its statement or commit number `after` from 0."""
+    left = [after]
+
+    def count(*_: object) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(engine, "before_cursor_execute", count)
+    event.listen(engine, "commit", count)
+
+
+def forked(run: Callable[[], object]) -> bool:
+    """Whether a process that does this is killed."""
     child = os.fork()
     if child == 0:
         try:
-            ledger = world.another()
-            left = [after]
-
-            def count(*_: object) -> None:
-                left[0] -= 1
-                if left[0] < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            event.listen(ledger.engine, "before_cursor_execute", count)
-            event.listen(ledger.engine, "commit", count)
-            act(ledger)
+            run()
             os._exit(0)
         except BaseException:
             os._exit(1)
@@ -126,6 +140,29 @@ def test_a_killed_workers_job_is_taken_by_another_after_its_lease(world: World):
     assert world.work(score(1.0)) == number
 
 
+def test_a_kill_at_the_first_start_leaves_a_database_that_the_next_start_can_use(databases, monkeypatch):
+    make = database._engine
+
+    def start(after: int) -> bool:
+        """Whether a first start is killed; the next one is not."""
+        url = databases.empty()
+
+        def engine(address: object) -> object:
+            made = make(address)
+            die(made, after)
+            return made
+
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "_engine", engine)
+            dead = forked(lambda: World(url))
+        assert World(url).user().id == 1
+        return dead
+
+    last = max(after for after in range(0, 60, 4) if start(after))
+    assert last >= 20
+    assert [start(after) for after in range(last + 1, last + 5)].count(False) >= 1  # so all of its end is looked at
+
+
 # A full disk
 
 
@@ -191,7 +228,7 @@ def test_a_postgresql_that_dies_and_returns_loses_nothing(postgres):
             lambda: other.board("table", "development", better="min"),
             lambda: World(world.url),
         ):
-            with pytest.raises(Away, match="found it away or busy") as refused:
+            with pytest.raises(Away, match=r"expected the server's database, found .*\. Try again") as refused:
                 act()
             assert refused.value.status == 503
     assert world.ledger.heartbeat(number, "worker", "scoring")

@@ -97,7 +97,7 @@ def test_a_clock_that_ran_ahead_is_forgiven_by_an_organiser_in_all_processes(wor
     world.clock.now = MIDNIGHT + HOUR
     assert other.now() >= MIDNIGHT + 365 * DAY
     assert world.ledger.ahead() >= 364 * DAY
-    world.ledger.set_clock(host.id)
+    world.ledger.set_clock(host)
     assert (world.ledger.now(), other.now(), world.another().now()) == (MIDNIGHT + HOUR,) * 3
     assert world.ledger.ahead() == 0
     assert world.ledger.audit()[0].action == "set the clock"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from pathlib import Path
@@ -87,8 +88,13 @@ def test_other_databases_are_refused_by_name():
 
 
 def test_a_server_that_nobody_runs_is_away(tmp_path):
-    with pytest.raises(Away, match="found it away or busy"):
+    with pytest.raises(Away, match=r"found connection .* failed: No such file or directory"):
         opened(f"postgres://nobody@/nothing?host={tmp_path}")
+
+
+def test_a_database_that_the_server_does_not_have_is_named(postgres):
+    with pytest.raises(Away, match='database "nothing" does not exist'):
+        opened(re.sub(r"/ledger_\d+", "/nothing", postgres.url()))
 
 
 def test_a_file_is_readable_for_its_owner_alone_and_written_ahead(tmp_path):

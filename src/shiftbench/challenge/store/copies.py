@@ -31,6 +31,7 @@ class Copies(Database):
         with self._reading() as c:
             if not self.sqlite:
                 c.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                c.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")  # whoever reads may be slow
             yield json.dumps({"shiftbench": "ledger", "version": schema.VERSION})
             for table in tables:
                 for row in c.execution_options(yield_per=ROWS).execute(select(table).order_by(*table.primary_key)):

@@ -19,8 +19,8 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalErr
 
 from shiftbench.challenge.store import migrations, schema
 from shiftbench.challenge.store.moments import Moments
-from shiftbench.challenge.store.records import Away, Full, Refused
-from shiftbench.errors import MissingExtraError, SettingsError
+from shiftbench.challenge.store.records import Away, Full, Refused, User
+from shiftbench.errors import MissingExtraError, SettingsError, first_line
 
 PATIENCE = 30  # seconds that a transaction waits for another
 
@@ -51,7 +51,7 @@ class Database:
             _make(Path(self.url.database))
         self.engine = _engine(self.url)
         self._writer = self.engine.execution_options(writes=True)
-        with self._faults():
+        with self._faults(opening=True):
             migrations.bring_up_to_date(self._writer)
             with self.engine.connect() as connection:
                 seen, self._resets = connection.execute(select(schema.clock.c.seen, schema.clock.c.resets)).one()
@@ -62,8 +62,8 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """A database's faults as errors that say what to do."""
+    def _faults(self, *, opening: bool = False) -> Iterator[None]:
+        """A database's faults as errors that say what to do; what it says itself is for those who open it alone."""
         try:
             yield
         except IntegrityError:
@@ -71,7 +71,9 @@ class Database:
         except (DataError, UnicodeEncodeError, OverflowError):
             raise Refused("expected text and numbers that a database can hold, found others.", status=422) from None
         except OperationalError as error:
-            raise (Full() if _full(error) else Away()) from error
+            if _full(error):
+                raise Full() from error
+            raise (Away(first_line(error.orig or error)) if opening else Away()) from error
         except (DBAPIError, TimeoutError) as error:
             if isinstance(error, DBAPIError) and not error.connection_invalidated:
                 raise
@@ -117,13 +119,13 @@ class Database:
         """By how many microseconds the largest moment seen is ahead of the clock; 0 unless a clock was wrong."""
         return max(0, int(self._rows(select(schema.clock.c.seen))[0][0]) - self._moments.clock())
 
-    def set_clock(self, by: int) -> None:
+    def set_clock(self, by: User) -> None:
         """Believe the clock again after one that ran ahead, by an organiser: moments go back, once."""
         with self._writing() as (c, now):
             self._moments.forget()
             set_to = self._moments.now()
             c.execute(update(schema.clock).values(seen=set_to, resets=schema.clock.c.resets + 1))
-            self._note(c, set_to, by, "set the clock", f"back by {(now - set_to) / 1e6:,.0f} s")
+            self._note(c, set_to, by.id, "set the clock", f"back by {(now - set_to) / 1e6:,.0f} s")
 
     def _note(self, c: Connection, now: int, user: int | None, action: str, subject: str) -> None:
         c.execute(schema.audit.insert().values(at=now, user=user, action=action, subject=subject))

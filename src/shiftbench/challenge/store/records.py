@@ -33,10 +33,8 @@ class Refused(ShiftbenchError):
 class Away(Refused):
     """The database cannot be reached, or is too busy; nothing of the request was done, and it may come again."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "expected the server's database, found it away or busy. Try again: nothing is lost.", status=503
-        )
+    def __init__(self, found: str = "it away or busy") -> None:
+        super().__init__(f"expected the server's database, found {found}. Try again: nothing is lost.", status=503)
 
 
 class Full(Refused):

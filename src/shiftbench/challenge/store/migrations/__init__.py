@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from shiftbench.challenge.store.schema import VERSION
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, first_line
 
 LOCK = 7_345_912_001  # of PostgreSQL's advisory locks: of several starts at once one migrates
 
@@ -32,7 +32,8 @@ def bring_up_to_date(engine: Engine) -> None:
         raise
     except DatabaseError as error:
         raise SettingsError(
-            f"expected a database of shiftbench, found: {error.orig}. Restore a backup, or name another."
+            f"expected a database that shiftbench can use, found: {first_line(error.orig or error)}. "
+            "Restore a backup, or name another."
         ) from None
 
 
