@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shiftbench.scores.resampling import Resampler, Statistic
 
 SYSTEM, BEST = "submission", "best"
+ROUNDING = 1e-9
 LEVEL = 0.05  # of the tests behind final ranks
 MOST_BY_HOLM = 40  # pairs; of more the smallest possible p-value would not be significant after Holm's adjustment
 ANYTHING_ELSE = (
@@ -48,7 +49,8 @@ class Outcome:
     """The headline score of a submission, with its 95 % interval (None without), and remarks that its team may read.
 
     noise: the standard error of the difference from the team's best submission on the same records, or of the score
-    itself if there is none.
+    itself if there is none; at least the finest digit that a board shows, and the rounding of what was shown before:
+    else a copy of the best submission, or one that differs in a record, would tell more digits.
     """
 
     value: float
@@ -87,14 +89,16 @@ def remarks(board: Board, file: Path) -> list[str]:
     return form.remarks(form.intake.parse(file))
 
 
-def evaluate(folder: Path, board: Board, phase: Phase | str, parsed: Path, best: Path | None = None) -> Outcome:
+def evaluate(
+    folder: Path, board: Board, phase: Phase | str, parsed: Path, best: Path | None = None, shown: float | None = None
+) -> Outcome:
     """The headline score of a submission.
 
     Args:
         folder: of the challenge.
         board, phase: where it was handed in.
         parsed: the folder of its arrays.
-        best: that of the team's best submission so far, for the noise.
+        best: that of the team's best submission so far, for the noise. shown: what the team was told of that.
 
     Raises:
         Refused: naming what is wrong with the submission, in words that tell nothing about hidden labels.
@@ -109,7 +113,7 @@ def evaluate(folder: Path, board: Board, phase: Phase | str, parsed: Path, best:
         held[BEST] = sandbox.arrays(best)
     scored = _scored(folder, board, during, held)
     records, systems = _part(scored, folder, board, during)
-    (value, *_) = _values(board, scored, records, systems[:1])
+    value, *others = _values(board, scored, records, systems)
     low, high, noise = None, None, abs(value) if math.isfinite(value) else 0.0
     drawn = _replicates(board, scored, records, systems)
     if drawn is None and during.hidden:
@@ -117,7 +121,9 @@ def evaluate(folder: Path, board: Board, phase: Phase | str, parsed: Path, best:
     if drawn is not None:
         result, units = drawn
         low, high = _interval(result, value, units)
-        noise = _noise(result, noise)
+        noise = max(_noise(result, noise), _finest(result, units))
+        if others and shown is not None:
+            noise = max(noise, abs(shown - others[0]) * (1 + ROUNDING))
     own = form.remarks(held[SYSTEM])
     notes = own if during.hidden else [*own, *scored.notes]
     return Outcome(value, low, high, noise, tuple(dict.fromkeys(notes)))
@@ -382,6 +388,12 @@ def _noise(result: Bootstrap, otherwise: float) -> float:
     else:
         found = float(result.errors[row, 0]) if result.errors is not None else math.nan
     return found if math.isfinite(found) else otherwise
+
+
+def _finest(result: Bootstrap, units: int) -> float:
+    """The standard error of the score over √N: the 1/N to which Blum & Hardt round losses, for any score."""
+    alone = replace(result, values=result.values[:1], replicates=result.replicates[:, :1])
+    return _noise(alone, 0.0) / math.sqrt(max(units, 1))
 
 
 def _comparisons(board: Board, result: Bootstrap) -> list[dict[str, Any]]:

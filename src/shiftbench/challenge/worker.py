@@ -81,8 +81,8 @@ class Worker:
         sandbox.parse(board, file, aside, name=claimed.name, limits=self.limits, weak=self.weak)
         state("scoring")
         labels = scoring.labels(self.folder, board, phase.name)
-        best = self._best(claimed, labels) if phase.hidden else None
-        found = scoring.evaluate(self.folder, board, phase, aside, best)
+        best, shown = self._best(claimed, labels) if phase.hidden else (None, None)
+        found = scoring.evaluate(self.folder, board, phase, aside, best, shown)
         state("scoring")  # only who holds the lease replaces what was parsed before
         self._keep(claimed.id)
         score = NewScore(
@@ -99,15 +99,15 @@ class Worker:
         except ShiftbenchError as error:
             raise Fault(*error.problems) from None
 
-    def _best(self, claimed: Submission, labels: str) -> Path | None:
-        """The arrays of the team's best submission, which the Ladder compares with."""
+    def _best(self, claimed: Submission, labels: str) -> tuple[Path | None, float | None]:
+        """The arrays of the team's best submission, which the Ladder compares with, and what was shown of it."""
         before = self.ledger.ladder(claimed.board, claimed.phase, claimed.team, labels)
         if before is None or before.best in (None, claimed.id):
-            return None
+            return None, None
         path = self._parsed(int(before.best or 0))
         if not path.is_dir():
             raise Fault(f"{path}: expected the arrays of the team's best submission, found none")
-        return path
+        return path, before.shown
 
     def _parsed(self, number: int) -> Path:
         return self.state / "parsed" / str(number)

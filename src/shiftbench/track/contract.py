@@ -226,8 +226,9 @@ class Intake:
     """How a challenge takes predictions for a track from strangers.
 
     parse: (file) → arrays of numbers, each of one axis or more, or ShiftbenchError with every problem of the file. It
-    runs where no label can be read and never sees one. Texts become bytes and offsets (`track.parsed.pack`). It leaves out whatever could ask
-    about labels or excuse records: ground truth of any kind, fingerprints of targets, flags of the shift.
+    runs where no label can be read and never sees one. Texts become bytes and offsets (`track.parsed.pack`). It leaves
+    out whatever could ask about labels or excuse records: ground truth of any kind, fingerprints of targets, flags of
+    the shift.
     restore: (arrays, folder) → the track's own predictions in `folder`, which is empty, as `Track.score_files` takes
     them. It runs beside the labels and trusts nothing about the arrays, which strangers have made.
     suffixes: of the files. about: what they are, in one sentence. example: (folder) writes a small file and returns it.

@@ -1,0 +1,227 @@
+"""Workers score everything that waits exactly once, whatever kills them, and tell whose fault a failure is."""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from shiftbench.challenge import sandbox, worker
+from shiftbench.challenge.sandbox import Limits
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import Away
+from shiftbench.challenge.worker import Worker
+
+from ..databases import Postgres
+from .challenges import HIDDEN, answers, clock, sealed, submit, truth
+
+QUICK = """
+import sys
+import shiftbench.challenge.store.work as work
+work.LEASE = 3_000_000
+from shiftbench.challenge import sandbox, worker
+worker.BEATS_S, worker.RESTS_S = 0.3, 0.05
+sandbox.layers = lambda secret: {"labels cannot be read": True}  # tested on its own; starts must be quick here
+from pathlib import Path
+worker.run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+"""
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    found = Postgres()
+    yield found
+    found.server.cleanup()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return sealed(tmp_path / "challenge")
+
+
+@pytest.fixture
+def state(tmp_path):
+    (tmp_path / "state").mkdir()
+    return tmp_path / "state"
+
+
+def _content(noise: float = 1.0, seed: int = 1) -> bytes:
+    return answers(truth(), noise, seed=seed).write_csv().encode()
+
+
+@pytest.fixture
+def ledger(state):
+    found = Ledger(state / worker.DATABASE, clock=clock)
+    yield found
+    found.close()
+
+
+def test_what_waits_is_scored_and_open_phases_get_a_report(folder, state, ledger, monkeypatch):
+    number = submit(state, ledger, "ours", _content())
+    written = []
+
+    def report(_folder, board, _phase, parsed, out):
+        written.extend(parsed)
+        (out / "report.html").write_text(board.title)
+
+    monkeypatch.setattr(worker.scoring, "report", report)
+    worker.run(state, folder, once=True)
+    assert written == ["ours"]
+    found, (score,) = ledger.submission(number), ledger.scores(number)
+    assert found.state == "scored"
+    assert score.low < score.value < score.high
+    assert score.shown == score.value
+    assert "Main" in (state / "scored" / str(number) / str(score.id) / "report.html").read_text("utf-8")
+    assert [path.name for path in (state / "parsed").iterdir()] == [str(number)]
+
+
+def test_hidden_phases_answer_through_the_ladder_and_leave_no_report(folder, state, ledger):
+    first = submit(state, ledger, "ours", _content(2.0), phase=HIDDEN)
+    same = submit(state, ledger, "ours", _content(2.0)[:-1], phase=HIDDEN)
+    better = submit(state, ledger, "ours", _content(0.5, seed=2), phase=HIDDEN)
+    worker.run(state, folder, once=True)
+    shown = [ledger.submission(number).score for number in (first, same, better)]
+    assert shown[0] == shown[1]
+    assert shown[2] < shown[1]
+    assert [ledger.submission(number).climbed for number in (first, same, better)] == [True, False, True]
+    assert not [*(state / "scored").iterdir()]
+
+
+def test_problems_of_a_file_are_its_own_and_told(folder, state, ledger):
+    number = submit(state, ledger, "ours", b"id,answer,uncertainty\nr0,1.0,x\n")
+    worker.run(state, folder, once=True)
+    found = ledger.submission(number)
+    assert (found.state, found.fault) == ("failed", "submission")
+    assert "mine.csv" in found.problems[0]
+
+
+def test_faults_of_ours_say_nothing_else(folder, state, ledger, caplog):
+    number = submit(state, ledger, "ours", _content())
+    (folder / "sealed" / "main" / "development" / "truth.parquet").write_bytes(b"changed")
+    Worker(state, folder, _challenge(folder), ledger).step()
+    found = ledger.submission(number)
+    assert (found.state, found.fault) == ("failed", "ours")
+    assert found.problems == (worker.OURS,)
+    assert "Seal the challenge again" in caplog.text
+
+
+def _challenge(folder):
+    from shiftbench.challenge import definition
+
+    return definition.read(folder / definition.FILE)
+
+
+def test_a_reader_that_takes_too_long_is_the_fault_of_the_file(folder, state, ledger):
+    number = submit(state, ledger, "ours", _content())
+    (state / "parsed").mkdir()
+    Worker(state, folder, _challenge(folder), ledger, limits=Limits(wall_s=0.01)).step()
+    assert ledger.submission(number).fault == "submission"
+    assert "within 0.01 s" in ledger.submission(number).problems[0]
+
+
+def test_who_lost_the_lease_neither_scores_nor_replaces_what_was_parsed(folder, state, ledger, monkeypatch):
+    number = submit(state, ledger, "ours", _content())
+    slow = Worker(state, folder, _challenge(folder), ledger)
+    parse = sandbox.parse
+
+    def stolen(*given, **named):
+        parse(*given, **named)
+        monkeypatch.setattr(sandbox, "parse", parse)
+        ledger.requeue(number, _organiser(ledger))
+        assert Worker(state, folder, _challenge(folder), ledger).step()
+
+    monkeypatch.setattr(sandbox, "parse", stolen)
+    assert slow.step()
+    assert ledger.submission(number).state == "scored"
+    assert len(ledger.scores(number)) == 1
+    assert [path.name for path in (state / "parsed").iterdir()] == [str(number)]
+
+
+def _organiser(ledger):
+    from shiftbench.challenge.store.records import User
+
+    ledger.sign_up("admin@example.org", "hash")
+    return User(1, "admin@example.org", "admin", None, None)
+
+
+def test_a_database_that_is_away_for_a_while_loses_nothing(folder, state, ledger, monkeypatch):
+    number = submit(state, ledger, "ours", _content())
+    finish, tries = ledger.finish, []
+
+    def flaky(*given):
+        tries.append(1)
+        if len(tries) < 3:
+            raise Away
+        return finish(*given)
+
+    monkeypatch.setattr(ledger, "finish", flaky)
+    Worker(state, folder, _challenge(folder), ledger).step()
+    assert len(tries) == 3
+    assert ledger.submission(number).state == "scored"
+
+
+def test_scoring_again_makes_new_scores_beside_the_old(folder, state, ledger):
+    number = submit(state, ledger, "ours", _content())
+    one = Worker(state, folder, _challenge(folder), ledger)
+    one.step()
+    assert ledger.rescore("main", "development", _organiser(ledger)) == 1
+    one.step()
+    assert len(ledger.scores(number)) == 2
+
+
+def test_workers_refuse_machines_on_which_labels_could_be_read(folder, state, monkeypatch):
+    monkeypatch.setattr(sandbox, "layers", lambda _: {"labels cannot be read": "read: it worked"})
+    with pytest.raises(worker.sandbox.SettingsError, match=worker.WEAK):
+        worker.run(state, folder, once=True)
+    monkeypatch.setenv(worker.WEAK, "1")
+    worker.run(state, folder, once=True)
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_random_kills_lose_no_submission_and_score_none_twice(database, folder, state, request):
+    url = request.getfixturevalue("postgres").url() if database == "postgresql" else ""
+    ledger = Ledger(url or state / worker.DATABASE, clock=clock)
+    numbers = [submit(state, ledger, f"team {n % 4}", _content(seed=n), phase=HIDDEN) for n in range(5)]
+    command = [sys.executable, "-c", QUICK, str(state), str(folder), url]
+    running = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
+    rng, end, kills = random.Random(0), time.monotonic() + 120, 0
+    try:
+        while any(ledger.submission(number).state != "scored" for number in numbers):
+            assert time.monotonic() < end, Counter(ledger.submission(number).state for number in numbers)
+            if kills < 2 and any(ledger.submission(number).state in ("validating", "scoring") for number in numbers):
+                time.sleep(rng.random())
+                chosen = rng.randrange(2)
+                running[chosen].send_signal(signal.SIGKILL)
+                running[chosen].wait()
+                running[chosen] = subprocess.Popen(command, start_new_session=True)
+                kills += 1
+            time.sleep(0.2)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    assert kills
+    assert [len(ledger.scores(number)) for number in numbers] == [1] * len(numbers)
+    assert ledger.log_size() == len(numbers)
+    ledger.close()
+
+
+def test_beats_keep_a_lease_and_end_with_the_work(folder, state, ledger, monkeypatch):
+    monkeypatch.setattr(worker, "BEATS_S", 0.01)
+    number = submit(state, ledger, "ours", _content())
+    one = Worker(state, folder, _challenge(folder), ledger)
+    assert ledger.claim(one.name).id == number
+    beats = []
+    heartbeat = ledger.heartbeat
+    monkeypatch.setattr(ledger, "heartbeat", lambda *given: beats.append(given) or heartbeat(*given))
+    with one._beating(number):
+        time.sleep(0.2)
+    count = len(beats)
+    assert count > 3
+    time.sleep(0.05)
+    assert len(beats) == count
+    assert threading.active_count() < 20
