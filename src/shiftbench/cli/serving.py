@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,7 +95,7 @@ def serve(
     listening = _listening(host, port)
     references.queue(folder, state, server.challenge, server.ledger)
     address = f"http://{host}:{listening.getsockname()[1]}"
-    _say_layers()
+    _say_layers(scores=workers > 0)
     say(f"open:   {address}/")
     if link := _admin_link(server, address):
         say(f"admin:  {link} (once, within a day)")
@@ -104,19 +105,27 @@ def serve(
     processes = Processes(state, folder, where.database, workers)
     try:
         uvicorn.Server(config).run([listening])
+    except KeyboardInterrupt:
+        say("ended")
     finally:
         processes.close()
 
 
-def _say_layers() -> None:
-    """Tell what keeps strangers' files apart from the labels on this machine."""
-    from shiftbench.challenge import sandbox
+def _say_layers(*, scores: bool) -> None:
+    """Tell what keeps strangers' files apart from the labels on this machine.
+
+    Raises:
+        SettingsError: if this machine is to score, and a file could read the labels here.
+    """
+    from shiftbench.challenge import sandbox, worker
 
     found: dict[str, Any] = dict(sandbox.layers())
-    active = [name for name, value in found.items() if value]
-    say(f"layers: {'; '.join(active) or 'none'}")
-    if missing := [name for name, value in found.items() if not value]:
-        note(f"warning: not available on this machine: {'; '.join(missing)} (docs: threat model)")
+    say(f"layers: {'; '.join(name for name, value in found.items() if value is True) or 'none'}")
+    for name, value in found.items():
+        if value is not True:
+            note(f"warning: not on this machine: {name}{f' ({value})' if value else ''}; see the page on threats")
+    if scores and os.environ.get(worker.WEAK) != "1":
+        sandbox.require(found)
 
 
 def _admin_link(server: Server, address: str) -> str | None:
@@ -189,6 +198,8 @@ def _validate(board: Any, file: Path) -> None:
 
     if problems := scoring.validate(board, file):
         raise ShiftbenchError(*problems)
+    for remark in scoring.remarks(board, file):
+        note(f"warning: {remark}")
 
 
 def _say_score(found: dict[str, Any]) -> None:

@@ -1,0 +1,116 @@
+"""A server as `shiftbench serve` starts it: a file goes in by `shiftbench submit`, a score and a receipt come out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shiftbench.challenge import creation
+from shiftbench.challenge.creation import Terms
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.web.server import clock
+from tests.challenge.organise.test_workers import alive, soon
+
+SHIFTBENCH = [sys.executable, "-m", "shiftbench"]
+
+
+@pytest.fixture(scope="module")
+def challenge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A challenge on sixty records, with predictions beside it."""
+    place, rng = tmp_path_factory.mktemp("served"), np.random.default_rng(0)
+    frame = pl.DataFrame({
+        "id": [f"r{n}" for n in range(60)], "target": rng.normal(size=60), "shifted": [n % 2 for n in range(60)],
+    })  # fmt: skip
+    frame.write_csv(place / "truth.csv")
+    answers = frame.select("id", answer=pl.col("target") + 0.5, uncertainty=pl.Series(rng.uniform(1, 2, 60)))
+    answers.write_csv(place / "mine.csv")
+    answers.with_columns(uncertainty=-pl.col("uncertainty")).write_csv(place / "wrong.csv")
+    terms = Terms("Small", metric="rmse")
+    creation.add(
+        place / "small", terms, creation.from_files(terms, track="table", truths={"development": place / "truth.csv"})
+    )
+    return place / "small"
+
+
+@pytest.fixture(scope="module")
+def served(challenge: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process of the server, and its address."""
+    words = [*SHIFTBENCH, "serve", str(challenge), "--port", "0"]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    assert server.stdout is not None
+    said = ""
+    while not (found := re.search(r"open: +(http://\S+)/\n", said)):
+        line = server.stdout.readline()
+        assert line, said
+        said += line
+    assert "layers: " in said
+    try:
+        yield server, found[1]
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+def submit(challenge: Path, address: str, file: str, *more: str) -> subprocess.CompletedProcess[str]:
+    state = challenge.with_name("small.state")
+    ledger = Ledger(state / "server.sqlite", clock=clock)
+    if not ledger.users():
+        user = ledger.sign_up("anna@example.org", "not a hash")
+        ledger.found("Anna's", user.id)
+        (challenge.parent / "token").write_text(ledger.issue("token", user.id))
+    ledger.close()
+    token = str(challenge.parent / "token")
+    words = [*SHIFTBENCH, "submit", str(challenge.parent / file), "--to", address, "--token-file", token, *more]
+    environment = {**os.environ, "XDG_STATE_HOME": str(challenge.parent / "xdg")}
+    return subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+
+
+def api(address: str, token: Path, path: str) -> dict[str, object]:
+    headers = {"Authorization": f"Bearer {token.read_text()}"}
+    with urllib.request.urlopen(urllib.request.Request(f"{address}/api/v1{path}", headers=headers)) as answer:
+        return json.load(answer)
+
+
+def test_a_file_that_is_wrong_is_refused_before_it_is_sent(challenge: Path, served):
+    done = submit(challenge, served[1], "wrong.csv")
+    assert done.returncode == 2, done.stdout
+    assert "uncertainty" in done.stderr
+    assert "submission:" not in done.stdout
+
+
+def test_a_file_is_scored_and_its_receipt_verified_offline(challenge: Path, served):
+    _, address = served
+    done = submit(challenge, address, "mine.csv", "--phase", "development")
+    assert done.returncode == 0, done.stderr
+    assert "score:      0.5" in done.stdout
+    token, place = challenge.parent / "token", challenge.parent
+    number = int(re.search(r"submission: (\d+)", done.stdout)[1])  # type: ignore[index]
+    (place / "receipt.json").write_text(json.dumps(api(address, token, f"/submissions/{number}/receipt")))
+    (place / "checkpoint.json").write_text(json.dumps(api(address, token, "/checkpoint")))
+    words = [*SHIFTBENCH, "verify", "receipt.json", "checkpoint.json", "--file", "mine.csv"]
+    verified = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
+    assert verified.returncode == 0, verified.stderr
+    assert "the file is the one that was scored" in verified.stdout
+    again = submit(challenge, address, "mine.csv", "--phase", "development")
+    assert f"submission: {number}\n" in again.stdout  # the same command waits for the same score
+
+
+def test_ctrl_c_ends_the_server_and_its_workers(challenge: Path, served):
+    server, _ = served
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    workers = [int(pid) for path in children.parent.parent.glob("*/children") for pid in path.read_text().split()]
+    server.send_signal(signal.SIGINT)
+    assert server.wait(30) == 0
+    assert soon(lambda: not any(map(alive, workers)))
