@@ -177,5 +177,37 @@ def test_an_empty_brain_mask_is_refused_with_its_patient(ensemble, phantoms, tmp
     brain = sorted(place.rglob("eval_in/fg_mask/*.nii.gz"))[0]
     mask, affine = nifti.read_mask(brain)
     nifti.write(brain, np.zeros_like(mask), affine)
-    with pytest.raises(ShiftbenchError, match=r"site-.-\d+: expected a brain mask, found an empty one"):
+    with pytest.raises(ShiftbenchError, match=r"_isovox_fg_mask.nii.gz: expected a brain, found an empty mask"):
         track("lesions").score_files({"ours": ensemble}, place, track("lesions").tasks)
+
+
+def masks_of(volumes: Volumes, folder: Path) -> Path:
+    """The truth of each patient as its prediction."""
+    for row, name in enumerate(volumes.ids):
+        nifti.write(folder / f"{name}_seg.nii.gz", volumes.truth(row), volumes.affine(row))
+    return folder
+
+
+def test_files_that_nobody_prepared_are_checked_and_remarked_upon(ensemble, phantoms, tmp_path):
+    data = shutil.copytree(phantoms, tmp_path / "data")
+    for path in data.rglob("*_fg_mask.nii.gz"):
+        path.unlink()
+    chosen = track("lesions")
+    noted = "all patients: no brain mask: taken as FLAIR ≠ 0"
+    (result,) = assessing.assess(chosen, {"ours": ensemble}, data, chosen.tasks, QUICK, cores=1)
+    assert noted in result.report.warnings
+    bare = masks_of(Volumes.of(data), tmp_path / "bare")  # scores of masks alone are the same with any brain
+    (result,) = assessing.assess(chosen, {"ours": bare}, data, chosen.tasks, QUICK, cores=1)
+    assert noted not in result.report.warnings
+
+
+def test_problems_of_all_patients_are_told_at_once_before_any_is_scored(ensemble, phantoms, tmp_path):
+    data = shutil.copytree(phantoms, tmp_path / "data")
+    eval_out = sorted(data.glob("*/eval_out/flair/*.nii.gz"))
+    for path in eval_out:
+        scan = nifti.image(path)
+        nifti.write(path, np.full_like(scan.array, 7), scan.affine)
+    chosen = track("lesions")
+    with pytest.raises(ShiftbenchError, match="expected an image, found 7 in every voxel") as caught:
+        assessing.assess(chosen, {"ours": ensemble}, data, chosen.tasks, QUICK, cores=1)
+    assert len(caught.value.problems) == len(eval_out) > 1

@@ -14,11 +14,11 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.components import SMALL_MM3, components, sizes_of, small_voxels
 from shiftbench.errors import PredictionsError, ShiftbenchError
 from shiftbench.io import files
-from shiftbench.progress import Progress
+from shiftbench.progress import Progress, silent
 from shiftbench.report.picture import Picture
 from shiftbench.scores.score import System
 from shiftbench.track import ScoredFiles, Task
-from shiftbench.tracks.lesions import evaluation, population, schema, scoring
+from shiftbench.tracks.lesions import checks, evaluation, population, schema, scoring
 from shiftbench.tracks.lesions.evaluation import Evaluation
 from shiftbench.tracks.lesions.picture.gallery import galleries, shown
 from shiftbench.tracks.lesions.prediction import Prediction
@@ -117,13 +117,34 @@ def score_files(
         )
     if len(held.volumes) > 1 and (lacking := missing(read, [one for each in about.values() for one in each.ids])):
         raise PredictionsError(*lacking)
+    remarks = _checked(about, progress or silent)
     reading = [Reading(each) for each in read]
     readers = [Reader(System(each.submitted.name, "model"), each) for each in reading]
     parts = [scoring.score(volumes, split, readers, progress=progress) for split, volumes in about.items()]
     recipe = _recipe(predictions, held, about, parts)
     options = report_options(f"MS lesions: {' · '.join(predictions)} on {held.origin}", recipe)
-    notes = (*held.notes, *_left_out(held, about), *(note for each in reading for note in each.remarks))
+    if all(each.bare.keys() == set(each.specks) for each in reading):  # masks alone: the brain has no part in scores
+        remarks = [note for note in remarks if checks.NO_BRAIN not in note]
+    notes = (*held.notes, *remarks, *_left_out(held, about), *(note for each in reading for note in each.remarks))
     return [ScoredFiles(task, parts, options, notes, _Source(about, readers, parts)) for task in tasks]
+
+
+def _checked(about: Mapping[str, Volumes], progress: Progress) -> list[str]:
+    """Remarks on the files of the scored patients, unless `prepare` has checked them.
+
+    Raises:
+        ShiftbenchError: listing the problems of all patients.
+    """
+    patients = [each for volumes in about.values() if not volumes.checked for each in volumes.patients]
+    notes, problems = list[tuple[str, str]](), list[str]()
+    for done, patient in enumerate(patients):
+        progress("check scans", done, len(patients))
+        known = checks.checked(patient)
+        problems += known.problems
+        notes += [(patient.id, note) for note in known.notes if not note.startswith(checks.NO_FLAIR)]
+    if problems:
+        raise ShiftbenchError(*checks.listed(problems))
+    return [*checks.gathered(notes, len(patients))]
 
 
 def report_options(title: str, recipe: Mapping[str, Any]) -> Options:

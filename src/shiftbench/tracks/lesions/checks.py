@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,8 @@ MOST_OF_VOLUME = 0.8  # that a brain takes
 MOST_OF_BRAIN = 0.3  # that lesions take; the largest genuine load is 5 %
 PAPER_MM = 1.0  # sides of voxels
 NEAR_MM = 0.1
+MOST_LISTED, MOST_NAMED = 20, 4  # problems of all patients, patients of a remark
+NO_FLAIR, NO_BRAIN = "no FLAIR", "no brain mask"
 
 
 @dataclass
@@ -125,11 +128,9 @@ def _remarks(found: Checked) -> Iterator[str]:
         shown = " × ".join(f"{side:.3g}" for side in sides)
         yield f"voxels of {shown} mm, not 1 mm as in the paper"
     if flair is None:
-        yield "no FLAIR: predictions can be assessed, but none made"
+        yield f"{NO_FLAIR}: predictions can be assessed, but none made"
     if "brain" not in files:
-        yield (
-            "no brain mask: taken as FLAIR ≠ 0" if flair is not None else f"{CAREFUL}no brain mask: everything is taken"
-        )
+        yield (f"{NO_BRAIN}: taken as FLAIR ≠ 0" if flair is not None else f"{CAREFUL}{NO_BRAIN}: everything is taken")
         if flair is not None and brain.mean() > MOST_OF_VOLUME:
             yield f"{CAREFUL}the brain takes {brain.mean():.0%} of the volume: is the skull stripped? Give a brain mask"
     if lesions is None:
@@ -160,3 +161,20 @@ def facts(found: Checked) -> dict[str, Any]:
         told["lesions_ml"] = round(float(lesions.sum()) * ml, 6)
         told["lesions"] = {str(each): components(lesions, each)[1] for each in NEIGHBOURS[3]}  # by connectivity
     return told
+
+
+def gathered(notes: Iterable[tuple[str, str]], patients: int) -> Iterator[str]:
+    """Remarks on patients, those that several have in common as one."""
+    ids: dict[str, list[str]] = defaultdict(list)
+    for patient, text in notes:
+        ids[text].append(patient)
+    for text, own in ids.items():
+        shown = ", ".join(own) if len(own) <= MOST_NAMED else f"{len(own):,} patients"
+        yield f"{'all patients' if len(own) == patients > 1 else shown}: {text}"
+
+
+def listed(problems: Sequence[str]) -> Iterator[str]:
+    """The first problems, and how many more there are."""
+    yield from problems[:MOST_LISTED]
+    if len(problems) > MOST_LISTED:
+        yield f"… and {len(problems) - MOST_LISTED:,} more."

@@ -22,8 +22,6 @@ from shiftbench.tracks.lesions.partition import Experiment
 from shiftbench.tracks.lesions.patient import CALLED, Patient
 from shiftbench.tracks.lesions.schema import PARTS
 
-MOST_LISTED = 20
-MOST_NAMED = 4
 STAGE, MAKING = "check scans", "write scans"
 
 
@@ -75,8 +73,7 @@ def prepare(
     say(STAGE, len(found.patients), len(found.patients))
     problems += _copies(entries)
     if problems:
-        more = [f"… and {len(problems) - MOST_LISTED:,} more."] if len(problems) > MOST_LISTED else []
-        raise ShiftbenchError(*problems[:MOST_LISTED], *more)
+        raise ShiftbenchError(*checks.listed(problems))
     if resample or bias_field:
         entries = []
         for done, patient in enumerate(found.patients):
@@ -89,7 +86,7 @@ def prepare(
     if resample:
         notes = [(name, note) for name, note in notes if "voxels of" not in note]
         found = replace(found, notes=(*found.notes, "all volumes were resampled to 1 mm"))
-    told = [*found.notes, *filter(None, [experiment.note]), *_gathered(notes, len(entries))]
+    told = [*found.notes, *filter(None, [experiment.note]), *checks.gathered(notes, len(entries))]
     _write(folder, source, entries, told, experiment)
     return open_prepared(folder)
 
@@ -156,13 +153,3 @@ def _write(folder: Path, source: Path, entries: list[dict[str, Any]], notes: lis
             "patients": entries,
         },
     )
-
-
-def _gathered(notes: Iterable[tuple[str, str]], patients: int) -> Iterator[str]:
-    """Remarks on patients, those that several have in common as one."""
-    ids: dict[str, list[str]] = defaultdict(list)
-    for patient, text in notes:
-        ids[text].append(patient)
-    for text, own in ids.items():
-        shown = ", ".join(own) if len(own) <= MOST_NAMED else f"{len(own):,} patients"
-        yield f"{'all patients' if len(own) == patients > 1 else shown}: {text}"
