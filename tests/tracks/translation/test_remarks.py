@@ -42,7 +42,7 @@ def test_parts_with_other_numbers_of_references_are_told():
     two, one = ("a", "b"), ("a",)
     shifted = np.array([False, False, True, True])
     (said,) = remarks.on_references([two, two, one, one], shifted)
-    assert said.startswith("careful: in-domain sentences have 2 references each, shifted ones 1: the best of several")
+    assert said.startswith("careful: references per sentence: 2 in-domain, 1 shifted. The best of several")
     assert [*remarks.on_references([two, one, one, two], shifted)] == []
     assert [*remarks.on_references([two, two, one, one], None)] == []
     assert [*remarks.on_references([two, two, one, one], shifted | True)] == []

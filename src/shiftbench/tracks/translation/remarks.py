@@ -47,6 +47,6 @@ def on_references(references: Sequence[Sequence[str]] | None, shifted: Flags | N
     inside, outside = counts[~shifted].mean(), counts[shifted].mean()
     if abs(inside - outside) > SAME:
         yield (
-            f"{CAREFUL}in-domain sentences have {inside:.3g} references each, shifted ones {outside:.3g}: the best of "
-            "several counts, so that scores differ for that reason alone. Give all the same number"
+            f"{CAREFUL}references per sentence: {inside:.3g} in-domain, {outside:.3g} shifted. The best of several "
+            "counts, so that scores differ for that reason alone: give all the same number"
         )
