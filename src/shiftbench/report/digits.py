@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from shiftbench.report.content import Report
-from shiftbench.report.view import finite, metric_unit
+from shiftbench.report.view import finite, metric_unit, once
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score, SliceScore
 
@@ -109,6 +109,7 @@ def _middle(values: Iterable[float]) -> float | None:
     return min(statistics.median(sizes), sys.float_info.max) if sizes else None  # the mean of two may be infinite
 
 
+@once
 def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
     """The format of the scores of one metric and split: the same in every table, sentence and picture.
 

@@ -34,6 +34,7 @@ from shiftbench.report.view import (
     measure_title,
     metric_title,
     metric_unit,
+    once,
     scored_metrics,
     separated,
     split_title,
@@ -185,6 +186,7 @@ class Grid:
         return replace(self, columns=tuple(self.columns[place] for place in places), rows=rows)
 
 
+@once
 def grids(report: Report) -> list[Grid]:
     """All tables of a report that are not empty, in reading order."""
     found = [_splits(report), _systems(report), _counts(report), _costs(report)]

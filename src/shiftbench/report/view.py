@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Any, Concatenate, ParamSpec, TypeGuard, TypeVar
 
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import Report
@@ -26,6 +27,24 @@ HEADLINES = {"regression": ("rmse", "mean_error"), "classification": ("accuracy"
 
 WHERE = {"in": "in-domain", "shifted": "on shifted data", "full": "over all records"}
 SPLITS = {"dev": "development", "eval": "evaluation", "all": "all records"}
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def once(query: Callable[Concatenate[Report, Given], Found]) -> Callable[Concatenate[Report, Given], Found]:
+    """A query that is computed once for each report, which never changes; its other arguments are hashable."""
+
+    @functools.wraps(query)
+    def kept(report: Report, /, *given: Given.args, **named: Given.kwargs) -> Found:
+        answers: dict[Any, Found] = report.__dict__.setdefault("_answers", {})
+        key = (query, given, *named.items())
+        if key not in answers:
+            answers[key] = query(report, *given, **named)
+        return answers[key]
+
+    return kept
 
 
 def clean(name: object) -> str:
@@ -51,6 +70,7 @@ def finite(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
+@once
 def headline_scores(report: Report) -> dict[Key, Score]:
     """The scores of the main tables: those of each system's own measure, and those that need no measure."""
     measures = {system.name: system.measure for system in report.systems}
@@ -72,6 +92,7 @@ def worded(text: str, report: Report) -> str:
     return text if name == "records" else _RECORD.sub(replaced, text)
 
 
+@once
 def too_few(report: Report, split: str) -> dict[str, int]:
     """The subsets that have fewer records than any conclusion needs, with their number."""
     return {count.subset: count.records for count in report.counts if count.split == split and count.records < FEWEST}
@@ -85,6 +106,7 @@ def enough(report: Report, score: Score | Comparison) -> bool:
     return needs != "records" or score.n is None or score.n >= FEWEST
 
 
+@once
 def scored_metrics(report: Report, split: str) -> list[Metric]:
     """The metrics that have a score in this split, the headline first, then in the order of METRICS."""
     found = {score.metric for score in report.scores if score.split == split}
@@ -104,6 +126,7 @@ def lead(report: Report) -> System | None:
     return min(report.systems, key=lambda system: order.index(system.role), default=None)
 
 
+@once
 def headline_metric(report: Report) -> Metric | None:
     """The metric of the size of the errors that is usual for this task."""
     found = {score.metric for score in report.scores}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from shiftbench.report.digits import MISSING, Digits, digits_of, half_width
 from shiftbench.report.grid import ARROWS
@@ -147,15 +148,20 @@ class Table:
         several = len({column.dataset for column in self.columns}) > 1
         return tuple(_title(column, several) for column in self.columns)
 
-    def digits(self, place: int) -> Digits:
-        """The format of our numbers in a column."""
-        cells = [row[place] for row in self.cells]
-        values = [cell.value for cell in cells if cell.value is not None]
-        return digits_of(values, [half_width(cell.low, cell.high, cell.std) for cell in cells])
+    @cached_property
+    def digits(self) -> tuple[Digits, ...]:
+        """The format of our numbers in each column."""
+        return tuple(
+            digits_of(
+                [cell.value for cell in cells if cell.value is not None],
+                [half_width(cell.low, cell.high, cell.std) for cell in cells],
+            )
+            for cells in zip(*self.cells, strict=True)
+        )
 
     def ours(self, row: int, place: int) -> tuple[str, str]:
         """Our number, and its interval or ± std."""
-        cell, digits = self.cells[row][place], self.digits(place)
+        cell, digits = self.cells[row][place], self.digits[place]
         if cell.value is None:
             return MISSING, ""
         return digits.cell(cell.value, low=cell.low, high=cell.high, std=cell.std)
