@@ -97,6 +97,16 @@ def test_an_uncertainty_that_is_the_same_for_all_records_is_told_as_such(rng):
     assert "ROC-AUC" not in text
 
 
+def test_the_verdict_has_likelihood_and_width_on_both_sides(rng):
+    report = build([(Records(N, shifted=SHIFTED), [model(rng, "m", shift=2.0)])], FEW)
+    (sentence,) = (text for text in verdict(report) if "NLL" in text)
+    numbers = r"-?[\d.−]+ \[[\d.−]+, [\d.−]+\]"
+    assert re.fullmatch(
+        rf"m has NLL {numbers} in-domain and {numbers} on shifted data; mean width of its 90 % intervals {numbers} kW "
+        rf"in-domain and {numbers} kW on shifted data\.", sentence,
+    )  # fmt: skip
+
+
 def test_of_two_models_it_is_said_whose_intervals_are_meant(rng):
     text = text_of(model(rng, "one", said=0.5), model(rng, "other", scale=2.0, said=0.5))
     assert "The intervals of one are too narrow" in text

@@ -358,7 +358,7 @@ def _calibration(case: Case, system: System) -> Iterator[Finding]:
     sides = [
         side for side in (("in", "shifted") if both else ("full",)) if side not in too_few(case.report, case.split)
     ]
-    name = _coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
+    name = coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
     scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
     if scores:
         better = _recalibrated(case, METRICS[name], system, scores)
@@ -372,7 +372,7 @@ def _calibration(case: Case, system: System) -> Iterator[Finding]:
         yield Finding(f"{whose} is off by {told} on average (ECE).", "calibration")
 
 
-def _coverage_of(names: set[str]) -> str:
+def coverage_of(names: set[str]) -> str:
     """Of the names of metrics, that of the coverage whose level is nearest to COVERAGE; "" without any."""
     found = [name for name in names if name.startswith("coverage_") and finite(METRICS[name].nominal)]
     return min(found, key=lambda name: (abs(METRICS[name].nominal - COVERAGE), name), default="")
@@ -634,7 +634,7 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
     found = {key[3] for key in chosen if key[1] == split}
     front = lead(report)
     first = {key[3] for key in chosen if front is not None and key[:2] == (front.name, split)}
-    calibration = _coverage_of(first) or _coverage_of(found) or ("ece" if "ece" in found else "")
+    calibration = coverage_of(first) or coverage_of(found) or ("ece" if "ece" in found else "")
     wanted = [(metric.name if metric else "", side) for side in sides]
     wanted += [("r_auc", "full"), *((calibration, side) for side in sides), ("roc_auc", "full")]
     for name, side in wanted:

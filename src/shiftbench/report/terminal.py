@@ -86,10 +86,13 @@ class _FirstScreen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, many = min(options.max_width, WIDEST), len(self.reports)
-        told = set[str]()  # cautions of several reports on the same records are often the same
+        told = set[str]()  # several reports on the same records often say the same of these
         found, titles = [], list[str]()
         for report in self.reports:
-            found.append([each for each in front.findings(report) if not (each.careful and each.line in told)])
+            mine = front.findings(report)
+            found.append(
+                [each for each in mine if not (each.line in told and (each.careful or each.kind == "systems"))]
+            )
             told.update(each.line for each in found[-1])
             counts = front.records(report)
             titles.append(clean(report.title) if counts in told else front.headline(report))

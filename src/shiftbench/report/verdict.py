@@ -59,6 +59,7 @@ def _details(report: Report) -> Iterator[str]:
     if not too_few(report, case.split):
         yield from _baselines(case, first)
         yield from _one_side(case, first)
+        yield from _promised(case, first)
         yield from _leaders(case)
         yield from _others(case, others)
     yield from _test_sets(case, first)
@@ -86,6 +87,26 @@ def _times(factor: Interval) -> str:
         return " ".join(digits.cell(value, low=low, high=high)).rstrip()
     text, *ends = (f"{number:,.0f}" if number >= 1000 else f"{number:.3g}" for number in factor)
     return f"{text} [{', '.join(ends)}]" if finite(low) and finite(high) else text
+
+
+# --- what predictions promise ---------------------------------------------------------------------------------------
+
+
+def _promised(case: Case, system: System) -> Iterator[str]:
+    """The likelihood of a system's predictions, and the mean width of its intervals."""
+    coverage = front.coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
+    whats = {"nll": "NLL"}
+    if coverage:
+        width = coverage.replace("coverage_", "width_")
+        whats[width] = f"mean width of its {100 * METRICS[coverage].nominal:.10g} % intervals"
+    sides = ("in", "shifted") if any(key[1:3] == (case.split, "shifted") for key in case.scores) else ("full",)
+    told = []
+    for name, what in whats.items():
+        scores = [score for side in sides if (score := case.score(system.name, side, name)) is not None]
+        if scores:
+            told.append(f"{what} {listed([f'{case.quantity(score)} {WHERE[score.subset]}' for score in scores])}")
+    if told:
+        yield f"{clean(system.name)} has {'; '.join(told)}."
 
 
 # --- systems against each other -------------------------------------------------------------------------------------
