@@ -3,11 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo demo-networks test quick check bench docs viewer clean
+PORT ?= 8000
+
+.PHONY: demo demo-networks board browser test quick check bench docs viewer clean
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) -e '.[boosting,neural]'
+	touch $@
+
+.venv/server: .venv/base
+	$(PIP) -e '.[boosting,neural,server]'
 	touch $@
 
 .venv/dev: .venv/base
@@ -23,7 +29,21 @@ demo-networks: .venv/base  ## example weather -> partitions -> networks and tree
 	$(BIN)/shiftbench run weather --data demo/weather.parquet --out demo/weather --overwrite \
 		--method likelihood_boosting,ft_transformer,combination --members 2
 
-test: .venv/dev  ## the whole test suite
+board: .venv/server demo/board/challenge.toml  ## an example challenge, its baselines scored, at one link; Ctrl-C ends it
+	@exec $(BIN)/shiftbench serve demo/board --port $(PORT)
+
+demo/board/challenge.toml: | .venv/server
+	$(BIN)/shiftbench example table --rows 6000 --out demo/board.parquet --overwrite
+	$(BIN)/shiftbench challenge new --config demo/board.toml --members 3 --out demo/board \
+		--title "Electricity demand" --about "Predict the daily demand of stations, also in a colder region and later years, and tell how sure you are."
+
+browser:  ## a Chromium for the tests of pages: Debian's, where there is none and this may install it
+	@for name in chromium chromium-browser google-chrome; do ! command -v $$name >/dev/null || exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else false; fi || echo "no Chromium could be installed: tests of pages in a browser will say so"
+
+test: .venv/dev browser  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tests/partition tests/report \
