@@ -12,6 +12,7 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -72,8 +73,14 @@ def _templates() -> Environment:
         loader=PackageLoader("shiftbench.challenge.web"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    made.filters["moment"] = moment
+    made.filters |= {"moment": moment, "codes": _codes}
     return made
+
+
+def _codes(text: str) -> Markup:
+    """A sentence whose `words` in backticks are code."""
+    parts = text.split("`")
+    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 class _Shown:
@@ -239,7 +246,13 @@ def _set_cookie(request: Request, answer: Response, cookie: str) -> None:
     answer.set_cookie(COOKIE, cookie, max_age=lasts, httponly=True, samesite="lax", secure=secure)
 
 
-_STATIC = {"page.js": "page.js", "style.css": "style.css", "htmx.js": "htmx/htmx.js", "htmx.txt": "htmx/LICENSE"}
+_STATIC = {
+    "icon.svg": "icon.svg",
+    "page.js": "page.js",
+    "style.css": "style.css",
+    "htmx.js": "htmx/htmx.js",
+    "htmx.txt": "htmx/LICENSE",
+}
 
 
 async def _static(request: Request) -> Response:

@@ -147,6 +147,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         state: dict[str, Any] = {"started": False}
+        bounded = _Body(receive, self._most(scope), self.limits)
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -156,9 +157,10 @@ class Guard:
                     headers.setdefault(name, value)
                 if not scope["path"].startswith("/static/"):
                     headers.setdefault("Cache-Control", "no-store")
+                if scope["method"] not in SAFE and not bounded.ended:  # the rest of a body is not waited for
+                    headers["Connection"] = "close"
             await send(message)
 
-        bounded = _Body(receive, self._most(scope), self.limits)
         try:
             bounded.declared(scope)
             await self.app(scope, bounded, headed)

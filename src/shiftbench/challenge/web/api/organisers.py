@@ -56,7 +56,7 @@ def _add_work(api: APIRouter, server: Server, organising: Callable[..., User]) -
     @api.post("/desk/clock", status_code=DONE)
     def set_clock(user: Organiser) -> Response:
         """Believe the machine's clock again after it ran ahead."""
-        ledger.set_clock(user.id)
+        ledger.set_clock(user)
         return Response(status_code=DONE)
 
 

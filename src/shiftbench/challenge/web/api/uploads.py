@@ -15,7 +15,7 @@ from shiftbench.challenge.web.views.submissions import file_name
 
 _BYTES = {
     "required": True,
-    "content": {"application/offset+octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
 }
 
 

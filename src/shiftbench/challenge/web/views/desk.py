@@ -10,7 +10,7 @@ from shiftbench.challenge.store.records import ROLES, WAITING
 from shiftbench.challenge.web import seen
 from shiftbench.challenge.web.visit import MOST_EMAIL, Next, Visit
 
-RECENT = 100
+RECENT = 50
 
 
 def queue(visit: Visit) -> Mapping[str, Any]:
@@ -143,5 +143,5 @@ def obsolete(visit: Visit) -> Next:
 
 def set_clock(visit: Visit) -> Next:
     """Believe the machine's clock again after it ran ahead."""
-    visit.server.ledger.set_clock(visit.account.id)
+    visit.server.ledger.set_clock(visit.account)
     return Next("/desk")

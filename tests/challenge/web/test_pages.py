@@ -1,0 +1,220 @@
+"""What pages and API show when, and what their forms do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from shiftbench.challenge import receipts
+from shiftbench.challenge.store.records import DAY, User
+from shiftbench.challenge.web.application import application
+from shiftbench.challenge.web.pages import PAGES
+from shiftbench.challenge.web.views.accounts import following
+
+from ..conftest import PASSWORD, START, Visitor
+from .world import HIDDEN, LABEL, OPEN, OVER, UNTOLD, World, score, sha256
+
+API = "/api/v1"
+
+
+def concluded(world: World) -> None:
+    """The hidden phase has ended, and Ben's team had chosen a submission that the Ladder did not show."""
+    world.server.ledger.choose(world.numbers["hidden"], world.user("ben"), HIDDEN)
+    ledger, number = world.server.ledger, world.numbers["waiting"]
+    ledger.stop(number, world.user("admin"))
+    world.clock.now = START + 10 * DAY
+    row = {"submission": world.numbers["hidden"], "rank": 1, "score": 0.8411, "low": 0.82945, "high": 0.85275}
+    ranking = {"metric": "r_auc", "subset": "full", "level": 0.05, "rows": [{**row, "better_than": []}]}
+    ledger.conclude("table", HIDDEN, {**ranking, "comparisons": []}, world.user("admin"))
+
+
+def test_what_the_ladder_did_not_tell_is_shown_when_the_phase_is_concluded(own_world: World) -> None:
+    visitor, number = own_world.roles["visitor"].client, own_world.numbers["hidden"]
+    assert visitor.get("/boards/table/results?phase=evaluation").status_code == 404
+    concluded(own_world)
+    page = visitor.get("/boards/table/results?phase=evaluation").text
+    assert all(word in page for word in ("0.841", "0.829", "0.853", "Ben&#39;s"))
+    assert visitor.get(f"{API}/boards/table/evaluation/results").json()["rows"][0]["score"] == 0.8411
+    own = own_world.roles["participant"].client.get(f"/submissions/{number}").text
+    assert UNTOLD[-1] in own
+    assert own_world.roles["other"].client.get(f"/submissions/{number}").status_code == 404
+    best = own_world.roles["participant"].client.get(f"{API}/submissions/{own_world.numbers['best']}").json()
+    assert (best["low"], best["score"]) == (None, pytest.approx(0.7))  # it was not chosen
+
+
+def test_scores_are_compared_where_all_is_shown_and_nowhere_else(own_world: World) -> None:
+    eve, visitor = own_world.user("eve"), own_world.roles["visitor"].client
+    own_world.server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
+    number = own_world.scored(eve, OPEN, score(0.4))
+    both = f"entry={number}&entry={own_world.numbers['open']}"
+    page = visitor.get(f"/boards/table/compare?phase=development&{both}").text
+    assert all(name in page for name in ("Ben&#39;s", "Eve&#39;s", "0.400", "0.500"))
+    sealed = visitor.get(f"/boards/table/compare?phase=evaluation&entry={own_world.numbers['best']}")
+    assert (sealed.status_code, "hidden until its end" in sealed.text) == (409, True)
+    strange = visitor.get(f"{API}/boards/table/development/compare?entry={own_world.numbers['hidden']}&entry={number}")
+    assert strange.status_code == 404
+    assert visitor.post(f"{API}/boards/table/development/compare?{both}").status_code == 401
+
+
+def test_a_receipt_is_verified_offline_and_is_its_teams_alone(own_world: World) -> None:
+    number, ben = own_world.numbers["best"], own_world.roles["participant"].client
+    first = ben.get("/checkpoint").json()
+    found = ben.get(f"/submissions/{number}/receipt").json()
+    assert found == ben.get(f"{API}/submissions/{number}/receipt").json()
+    held = own_world.server.ledger.submission(number).sha256
+    assert receipts.verified([found, first], key=ben.get(f"{API}/challenge").json()["key"], sha256=held)
+    assert own_world.roles["other"].client.get(f"{API}/submissions/{number}/receipt").status_code == 404
+    own_world.server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
+    own_world.scored(own_world.user("eve"), OPEN, score(0.4))
+    growth = ben.get(f"/growth?first={first['size']}").json()
+    assert receipts.verified([first, growth, ben.get("/checkpoint").json()])
+    assert ben.get("/growth?first=99").status_code == 422
+
+
+def test_a_team_takes_back_what_waits_and_chooses_what_counts(own_world: World) -> None:
+    ben, waiting, best = own_world.roles["participant"], own_world.numbers["waiting"], own_world.numbers["best"]
+    before = ben.client.get(f"{API}/boards/table/development/quota").json()["used"]
+    assert own_world.roles["other"].post(f"/submissions/{waiting}/cancel").status_code == 409
+    assert ben.post(f"/submissions/{waiting}/cancel").status_code == 303
+    assert ben.client.get(f"{API}/boards/table/development/quota").json()["used"] == before - 1
+    assert "cost no quota" in ben.client.get(f"/submissions/{waiting}").text
+    assert ben.post(f"/submissions/{best}/choose", chosen="yes").status_code == 303
+    refused = ben.client.put(
+        f"{API}/submissions/{own_world.numbers['hidden']}/choice", json={"chosen": True},
+        headers={"X-CSRF-Token": ben.csrf()},
+    )  # fmt: skip
+    assert (refused.status_code, "at most 1 chosen" in refused.text) == (409, True)
+    assert own_world.roles["other"].post(f"/submissions/{best}/choose", chosen="yes").status_code == 404
+    assert "Choose it no longer" in ben.client.get(f"/submissions/{best}").text
+
+
+def test_an_account_is_made_by_invitation_once_and_for_its_address(own_world: World) -> None:
+    page = own_world.roles["organiser"].post("/desk/invitations", role="participant", email="new@example.org").text
+    link = re.search(r"/invitations/[\w-]{43}", page)
+    assert link
+    guest = Visitor(own_world.server)
+    fields = {"email": "new@example.org", "password": PASSWORD}
+    assert "You are invited" in guest.client.get(link[0]).text
+    assert guest.post(link[0], **{**fields, "email": "else@example.org"}).status_code == 403
+    assert guest.post(link[0], **fields).status_code == 303
+    assert Visitor(own_world.server).post(link[0], **{**fields, "email": "two@example.org"}).status_code == 403
+    assert own_world.roles["organiser"].post("/desk/invitations", role="admin").status_code == 403
+
+
+def test_admins_alone_set_roles_and_the_new_role_counts_at_once(own_world: World) -> None:
+    eve, other = own_world.user("eve"), own_world.roles["other"]
+    assert own_world.roles["organiser"].post(f"/desk/people/{eve.id}/role", role="organiser").status_code == 403
+    assert other.client.get("/desk").status_code == 403
+    assert own_world.roles["admin"].post(f"/desk/people/{eve.id}/role", role="organiser").status_code == 303
+    assert other.client.get("/desk").status_code == 200
+
+
+def test_a_disqualified_team_leaves_the_board_with_a_reason_and_comes_back(own_world: World) -> None:
+    ben, host = own_world.user("ben"), own_world.roles["organiser"]
+    visitor = own_world.roles["visitor"].client
+    assert '<th scope="row">Ben&#39;s' in visitor.get("/boards/table").text
+    assert host.post(f"/desk/teams/{ben.team}/disqualify", reason="Two accounts <b>of one</b>.").status_code == 303
+    page = visitor.get("/boards/table").text
+    assert '<th scope="row">Ben&#39;s' not in page
+    assert "Two accounts &lt;b&gt;of one&lt;/b&gt;." in page
+    assert host.post(f"/desk/teams/{ben.team}/reinstate").status_code == 303
+    assert '<th scope="row">Ben&#39;s' in visitor.get("/boards/table").text
+    assert "disqualified" in host.client.get("/desk/audit").text
+
+
+def test_labels_are_downloaded_after_their_release_and_the_rest_stays_sealed(own_world: World) -> None:
+    own_world.server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
+    own_world.clock.now = START + DAY
+    visitor, place = own_world.roles["visitor"].client, "/boards/table/labels/warm-up/truth.csv"
+    assert visitor.get(place).status_code == 404
+    assert own_world.roles["organiser"].post(f"/desk/phases/table/{HIDDEN.name}/release").status_code == 409
+    assert own_world.roles["organiser"].post(f"/desk/phases/table/{OVER.name}/release").status_code == 303
+    assert LABEL in visitor.get(place).text
+    for name in ("../evaluation/truth.csv", "..%2fevaluation%2ftruth.csv", "../../seed.json"):
+        assert LABEL not in visitor.get(f"/boards/table/labels/warm-up/{name}").text
+    assert visitor.get("/boards/table/labels/evaluation/truth.csv").status_code == 404
+
+
+def test_corrected_labels_make_old_scores_obsolete_with_a_reason(own_world: World) -> None:
+    host, number = own_world.roles["organiser"], own_world.numbers["open"]
+    assert host.post("/desk/phases/table/development/rescore").status_code == 303
+    assert own_world.server.ledger.submission(number).state == "uploaded"
+    body = {"labels": "1abe15", "reason": "Two stations were wrong."}
+    assert host.post("/desk/phases/table/development/obsolete", **body).status_code == 303
+    own = own_world.roles["participant"].client.get(f"/submissions/{number}").text
+    assert "Two stations were wrong." in own
+    assert own_world.roles["visitor"].client.get(f"{API}/boards/table/development").json()["rows"] == []
+
+
+def test_visitors_get_a_kept_page_without_a_token_that_follows_the_ledger(own_world: World) -> None:
+    visitor, host = Visitor(own_world.server).client, own_world.roles["organiser"]
+    for page in (each for each in PAGES if each.kept):
+        answer = visitor.get(page.path.format(board="table"))
+        assert 'name="csrf"' not in answer.text, page
+        assert "set-cookie" not in answer.headers
+    assert "It rains." not in visitor.get("/").text
+    assert host.post("/desk/news", text="It rains.\r\nTake an umbrella.").status_code == 303
+    assert "It rains.\nTake an umbrella." in visitor.get("/").text
+    assert "Hand in a file" in visitor.get("/boards/table").text
+    own_world.clock.now = START + 10 * DAY
+    assert "Hand in a file" not in visitor.get("/boards/table?phase=development").text
+
+
+def test_another_password_ends_other_sessions(own_world: World) -> None:
+    eve, elsewhere = own_world.roles["other"], Visitor(own_world.server)
+    assert elsewhere.post("/sign-in", email="eve@example.org", password=PASSWORD).status_code == 303
+    assert eve.post("/password", old="wrong password", password="another password").status_code == 401
+    assert eve.post("/password", old=PASSWORD, password="another password").status_code == 303
+    assert eve.client.get("/account").status_code == 200
+    assert elsewhere.client.get("/account").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("address", "goal"),
+    [("/boards/table", "/boards/table"), ("//evil.example", "/account"), ("https://evil.example", "/account"),
+     ("/\\evil.example", "/account"), ("", "/account"), ("/a\nb", "/account")],
+)  # fmt: skip
+def test_signing_in_leads_to_this_server_alone(address: str, goal: str) -> None:
+    assert following(address) == goal
+
+
+def test_words_of_strangers_are_text_on_every_page(own_world: World) -> None:
+    name, sql = "<script>alert(1)</script>", "'; DROP TABLE users; --"
+    mallory = Visitor(own_world.server).joined("mallory@example.org", name)
+    second = Visitor(own_world.server).joined('"><img/src=x>@example.org', sql)
+    assert second.post("/tokens", name=sql).status_code == 200
+    ledger = own_world.server.ledger
+    ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
+    user: User = next(each for each in ledger.users() if each.team_name == name)
+    own_world.numbers["strange"] = own_world.scored(user, OPEN, score(0.3), '"><svg onload=alert(1)>.csv')
+    assert mallory.client.get("/account").status_code == 200
+    for role, visitor in {"visitor": own_world.roles["visitor"], "admin": own_world.roles["admin"]}.items():
+        for page in PAGES:
+            number = own_world.numbers["strange"]
+            path = page.path.format(board="table", number=number, link="<script>alert(1)</script>")
+            text = visitor.client.get(path).text
+            assert "<script>alert" not in text, (role, path)
+            assert "<svg onload" not in text, (role, path)
+            assert "<img/src=x" not in text, (role, path)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in own_world.roles["visitor"].client.get("/boards/table").text
+    assert ledger.team(sql) == ledger.teams()[-1].id
+
+
+def test_the_api_describes_every_answer(own_world: World) -> None:
+    described = application(own_world.server).openapi()
+    plain = {
+        (path, act)
+        for path, acts in described["paths"].items()
+        for act, told in acts.items()
+        for code, answer in told["responses"].items()
+        if code.startswith("2") and code != "204" and act not in ("head",)
+        if answer.get("content", {}).get("application/json", {}).get("schema", {}) == {}
+    }
+    assert {path.rsplit("/", 1)[-1] for path, _ in plain} <= {"report"}  # pages of their own
+    assert len(described["paths"]) > 35
+
+
+def test_sent_files_are_kept_by_their_content(own_world: World) -> None:
+    submission = own_world.server.ledger.submission(own_world.numbers["waiting"])
+    assert sha256(own_world.server.uploads.file(submission.sha256).read_bytes()) == submission.sha256
