@@ -120,9 +120,10 @@ def _say_layers(*, scores: bool) -> None:
     from shiftbench.challenge import sandbox, worker
 
     found: dict[str, Any] = dict(sandbox.layers())
-    say(f"layers: {'; '.join(name for name, value in found.items() if value is True) or 'none'}")
+    active = [name for name, value in found.items() if value is True or str(value).startswith("version ")]
+    say(f"layers: {'; '.join(active) or 'none'}")
     for name, value in found.items():
-        if value is not True:
+        if name not in active:
             note(f"warning: not on this machine: {name}{f' ({value})' if value else ''}; see the page on threats")
     if scores and os.environ.get(worker.WEAK) != "1":
         sandbox.require(found)
