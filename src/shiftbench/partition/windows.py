@@ -33,7 +33,7 @@ def physical(times: pl.Series) -> Times:
     Raises:
         PartitionError: if the column holds neither dates, times nor numbers.
     """
-    if not (isinstance(times.dtype, (pl.Date, pl.Datetime)) or times.dtype.is_integer() or times.dtype.is_float()):
+    if not (isinstance(times.dtype, (pl.Date, pl.Datetime)) or times.dtype.is_numeric()):
         row, value = _first_foreign(times)
         found = f"{value!r} in row {row}" if tables.is_label(times.dtype) else str(times.dtype.base_type())
         raise PartitionError(
@@ -45,7 +45,7 @@ def physical(times: pl.Series) -> Times:
             f"time column {times.name!r}: expected dates, times or numbers of at most 64 bits, found integers of 128. "
             "Convert the column."
         )
-    return times.to_physical()
+    return times.cast(pl.Float64) if times.dtype.is_decimal() else times.to_physical()
 
 
 def _first_foreign(times: pl.Series) -> tuple[int, object]:
