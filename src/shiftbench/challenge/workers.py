@@ -90,10 +90,10 @@ def _end_with_parent() -> None:
 def main(arguments: Sequence[str]) -> None:
     """Work for the server of these arguments until it ends."""
     _end_with_parent()
-    from shiftbench.challenge import worker
+    from shiftbench.challenge.worker import run
 
     state, folder, *url = arguments
-    worker.run(Path(state), Path(folder), url[0] if url else "")
+    run(Path(state), Path(folder), url[0] if url else "")
 
 
 if __name__ == "__main__":
