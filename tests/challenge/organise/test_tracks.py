@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,8 @@ from shiftbench.io import files
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import read_scene
 
-ROWS = {"weather": 1500, "motion": 20, "lesions": 10}
-TASKS = {"weather": "regression"}
+ROWS = {"weather": 1500, "motion": 20, "lesions": 10, "translation": 100}
+TASKS = {"weather": "regression", "translation": tracks.track("translation").tasks[0].name}
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +109,21 @@ def test_the_track_scores_predictions_against_the_sealed_truth(made: Callable[[s
     assert 0 < records.shifted.sum() < len(ids)
 
 
-def test_a_track_that_divides_nothing_says_what_to_do(tmp_path: Path):
+def test_hidden_sentences_have_sources_alone_and_are_scored(made: Callable[[str], Path], tmp_path: Path):
+    folder, track = made("translation"), tracks.track("translation")
+    lines = (folder / "public/main/evaluation/inputs.jsonl").read_text("utf-8").splitlines()
+    assert {key for line in lines for key in json.loads(line)} == {"id", "source"}
+    answers = [{"id": json.loads(line)["id"], "hypotheses": [{"text": "No.", "confidence": 1.0}]} for line in lines]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
+    ((records, scored),) = track.score(
+        tmp_path / "a.jsonl", manifest.truth(folder, "main", "evaluation"), track.tasks[0]
+    )
+    assert len(scored.errors) == len(lines)
+    assert 0 < records.shifted.sum() < len(lines)
+
+
+def test_a_track_that_divides_nothing_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    undivided = replace(tracks.track("motion"), withhold=None)
+    monkeypatch.setattr(tracks, "track", lambda _: undivided)
     with pytest.raises(SettingsError, match="PHASE/truth"):
-        creation.from_track(Terms("T"), "translation", None)
+        creation.from_track(Terms("T"), "motion", None)

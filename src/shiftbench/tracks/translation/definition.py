@@ -9,6 +9,7 @@ from shiftbench.tracks.translation import assessing, example, preparation, schem
 from shiftbench.tracks.translation.archives import ARCHIVES
 from shiftbench.tracks.translation.intake import INTAKE
 from shiftbench.tracks.translation.paper import PAPER
+from shiftbench.tracks.translation.withholding import withhold
 
 TASKS = (
     Task(scoring.GLEU_ERROR, "eGLEU", "texts", threshold=60.0),
@@ -63,4 +64,5 @@ TRACK = Track(
     truth_inside=True,
     columns=assessing.COLUMNS,
     intake=INTAKE,
+    withhold=withhold,
 )
