@@ -25,7 +25,7 @@ from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import LEASE, SECOND, Away, Full, NewScore, Submission
-from shiftbench.errors import ShiftbenchError
+from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.scores.metric import METRICS
 
 DATABASE = "server.sqlite"
@@ -222,6 +222,8 @@ def run(
         ]
         sandbox.require(sandbox.layers(_file(truths[0])))
     (state / "parsed").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not weak and sandbox.probe(state.resolve() / "parsed" / "any", ["list"])["probes"]["list"]:
+        raise SettingsError(f"{state}: expected a folder outside those of Python, which readers of files see. Move it.")
     (state / "scored").mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(url or state / DATABASE, clock=clock)
     worker = Worker(state, folder, challenge, ledger, weak, limits or Limits())

@@ -3,12 +3,18 @@
 import io
 import json
 import os
+import subprocess
+import sys
+import tempfile
+import time
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shiftbench.challenge import confinement, sandbox
 from shiftbench.challenge.definition import Board
@@ -68,6 +74,48 @@ def test_a_parser_that_runs_too_long_is_ended(tmp_path):
         sandbox.probe(secret, ["spin"], limits=Limits(wall_s=1, memory=4 * 2**30))
     with pytest.raises(Refused, match="1 s of computing"):
         sandbox.probe(secret, ["spin"], limits=Limits(cpu_s=1, memory=4 * 2**30))
+
+
+def test_a_reader_does_not_outlive_its_worker(tmp_path):
+    script = (
+        "import sys; from pathlib import Path; from shiftbench.challenge import sandbox; "
+        "sandbox.probe(Path(sys.argv[1]), ['spin'], limits=sandbox.Limits(memory=4 * 2**30))"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    while not (found := children.read_text().split()):
+        time.sleep(0.02)
+    child = Path(f"/proc/{found[0]}/stat")
+    while Path(f"/proc/{found[0]}/comm").read_text().strip() and "confinement" not in _command(found[0]):
+        time.sleep(0.02)
+    time.sleep(0.5)
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 10
+    while child.exists() and child.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _command(pid: str) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+
+
+@given(st.binary(max_size=200), st.integers(0, 130), st.binary(max_size=4))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_damaged_arrays_are_refused_or_plain_numbers(data, place, change):
+    whole = io.BytesIO()
+    np.save(whole, np.arange(4.0))
+    good = whole.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "arrays" / "answer.npy"
+        target.parent.mkdir()
+        target.write_bytes(data if not change else good[:place] + change + good[place + len(change) :])
+        try:
+            found = sandbox.arrays(Path(folder))
+        except Refused:
+            return
+        assert found["answer"].dtype.kind in "biuf"
 
 
 def _parsed(file: Path, folder: Path, *, name: str = "", limits: Limits = SMALL) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ from shiftbench.challenge.sandbox import Limits
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import Away
 from shiftbench.challenge.worker import Worker
+from shiftbench.errors import SettingsError
 
 from ..databases import Postgres
 from .challenges import HIDDEN, answers, clock, sealed, submit, truth
@@ -25,7 +26,8 @@ import shiftbench.challenge.store.work as work
 work.LEASE = 3_000_000
 from shiftbench.challenge import sandbox, worker
 worker.BEATS_S, worker.RESTS_S = 0.3, 0.05
-sandbox.layers = lambda secret: {"labels cannot be read": True}  # tested on its own; starts must be quick here
+sandbox.require = lambda found: None  # tested on its own; starts must be quick here
+sandbox.layers, sandbox.probe = (lambda secret: {}), (lambda *given: {"probes": {"list": ""}})
 from pathlib import Path
 worker.run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
 """
@@ -175,10 +177,17 @@ def test_scoring_again_makes_new_scores_beside_the_old(folder, state, ledger):
 
 def test_workers_refuse_machines_on_which_labels_could_be_read(folder, state, monkeypatch):
     monkeypatch.setattr(sandbox, "layers", lambda _: {"labels cannot be read": "read: it worked"})
-    with pytest.raises(worker.sandbox.SettingsError, match=worker.WEAK):
+    with pytest.raises(SettingsError, match=worker.WEAK):
         worker.run(state, folder, once=True)
     monkeypatch.setenv(worker.WEAK, "1")
     worker.run(state, folder, once=True)
+
+
+def test_workers_refuse_a_state_among_the_folders_of_python(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "layers", lambda _: {"labels cannot be read": True})
+    monkeypatch.setattr(sandbox, "probe", lambda *_: {"probes": {"list": "it worked"}})
+    with pytest.raises(SettingsError, match="outside those of Python"):
+        worker.run(tmp_path / "state", folder, once=True)
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
