@@ -33,6 +33,7 @@ def test_one_patient_needs_two_files_alone(patient: Path, shiftbench: Shiftbench
     held = json.loads((patient / "out" / "segmentation" / "report.json").read_text())
     assert held["counts"][0]["records"] == 1
     assert "nDSC 100 %, the overlap with the true masks" in said.out
+    assert " · 1 patient\n" in said.out
     assert "false ones from true ones" not in said.out  # of which one patient tells nothing
     assert list((patient / "out" / "segmentation" / "pictures").glob("all-mine*-worst-1.png"))
 

@@ -128,8 +128,9 @@ def records(report: Report) -> str:
     counts = {count.subset: count.records for count in report.counts if count.split == split}
     words = (("in", "in-domain"), ("shifted", "shifted"))
     sides = [f"{count_text(counts[name])} {word}" for name, word in words if name in counts]
-    told = ", ".join(sides) or f"{count_text(counts.get('full', 0))}"
-    return f"{'' if split == 'all' else f'{split_title(split)}: '}{told} {clean(report.records_name)}"
+    told, name = ", ".join(sides) or count_text(counts.get("full", 0)), clean(report.records_name)
+    name = name.removesuffix("s") if told == "1" else name
+    return f"{'' if split == 'all' else f'{split_title(split)}: '}{told} {name}"
 
 
 def _few_records(case: Case, few: dict[str, int]) -> Iterator[Finding]:
