@@ -1,7 +1,7 @@
 """Worker processes that a server starts, starts again when they die, and ends with itself.
 
-`python -m shiftbench.challenge.workers STATE CHALLENGE [URL]` is one of them: it ends when its standard input does, so
-that none outlives its server, whatever killed that.
+`python -m shiftbench.challenge.workers STATE CHALLENGE` is one of them: it ends when its standard input does, so that
+none outlives its server, whatever killed that. The database's URL, which may have a password, is in its environment.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+DATABASE = "SHIFTBENCH_DATABASE"
 LIVES_S = 60.0  # a worker that lived so long is started again at once
 MOST_WAIT_S = 30.0  # between attempts to start one that dies at once
 LEAVES_S = 5.0  # to end by itself
@@ -25,8 +26,8 @@ class Workers:
 
     def __init__(self, state: Path, folder: Path, url: str, count: int, *, command: Sequence[str] = ()) -> None:
         """Start `count` workers; command: what each runs, for tests."""
-        places = [str(state), str(folder), *([url] if url else [])]
-        self._command = [*command] or [sys.executable, "-m", "shiftbench.challenge.workers", *places]
+        self._command = [*command] or [sys.executable, "-m", "shiftbench.challenge.workers", str(state), str(folder)]
+        self._environment = {**os.environ, DATABASE: url}
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._keep, name=f"worker {n}", daemon=True) for n in range(count)]
         self._running: dict[int, subprocess.Popen[bytes]] = {}
@@ -58,7 +59,7 @@ class Workers:
 
     def _run(self) -> None:
         """Run one worker until it ends; it gets a session of its own, so that Ctrl-C reaches it through us."""
-        process = subprocess.Popen(self._command, stdin=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(self._command, stdin=subprocess.PIPE, start_new_session=True, env=self._environment)
         self._running[process.pid] = process
         try:
             if self._over.is_set():
@@ -92,8 +93,8 @@ def main(arguments: Sequence[str]) -> None:
     _end_with_parent()
     from shiftbench.challenge.worker import run
 
-    state, folder, *url = arguments
-    run(Path(state), Path(folder), url[0] if url else "")
+    state, folder = arguments
+    run(Path(state), Path(folder), os.environ.get(DATABASE, ""))
 
 
 if __name__ == "__main__":

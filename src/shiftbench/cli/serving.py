@@ -205,8 +205,11 @@ def _validate(board: Any, file: Path) -> None:
 
 def _say_score(found: dict[str, Any]) -> None:
     if found["state"] == "scored":
-        score = found.get("score")
-        say(f"score:      {'none yet' if score is None else f'{score:.6g}'}")
+        score, low, high = (found.get(name) for name in ("score", "low", "high"))
+        interval = f" (95 % interval {low:.6g} to {high:.6g})" if low is not None and high is not None else ""
+        say(f"score:      {'undefined' if score is None else f'{score:.6g}{interval}'}")
+        if found.get("climbed") is False:
+            note("not better than your team's best by more than chance explains: the number is the one from before")
         return
     problems = [str(problem) for problem in found.get("problems") or ()] or [f"the submission is {found['state']}"]
     if found.get("fault") == "ours":

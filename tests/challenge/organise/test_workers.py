@@ -50,6 +50,19 @@ def test_a_worker_that_dies_is_started_again_and_all_end_on_close():
     assert not any(map(alive, pids))
 
 
+def test_the_password_of_a_database_is_on_no_command_line(tmp_path: Path):
+    code = f"import os, time; open({str(tmp_path / 'url')!r}, 'w').write(os.environ['SHIFTBENCH_DATABASE']); time.sleep(600)"
+    held = Workers(
+        Path("state"), Path("challenge"), "postgresql://me:secret@host/db", 1, command=[sys.executable, "-c", code]
+    )
+    try:
+        assert soon(lambda: (tmp_path / "url").exists() and (tmp_path / "url").read_text())
+        assert (tmp_path / "url").read_text() == "postgresql://me:secret@host/db"
+        assert "secret" not in " ".join(held._command)
+    finally:
+        held.close()
+
+
 def test_one_that_dies_at_once_is_not_started_all_the_time(tmp_path: Path):
     note = tmp_path / "starts"
     held = workers(1, [sys.executable, "-S", "-c", f"open({str(note)!r}, 'a').write('x')"])
