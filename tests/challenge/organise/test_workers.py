@@ -51,7 +51,8 @@ def test_a_worker_that_dies_is_started_again_and_all_end_on_close():
 
 
 def test_the_password_of_a_database_is_on_no_command_line(tmp_path: Path):
-    code = f"import os, time; open({str(tmp_path / 'url')!r}, 'w').write(os.environ['SHIFTBENCH_DATABASE']); time.sleep(600)"
+    told = f"open({str(tmp_path / 'url')!r}, 'w').write(os.environ['SHIFTBENCH_DATABASE'])"
+    code = f"import os, time; {told}; time.sleep(600)"
     held = Workers(
         Path("state"), Path("challenge"), "postgresql://me:secret@host/db", 1, command=[sys.executable, "-c", code]
     )
