@@ -121,7 +121,7 @@ def checkpoint(key: Key, challenge: str, tree: Tree, at: int) -> dict[str, Any]:
 
 def growth(key: Key, challenge: str, tree: Tree, first: int) -> dict[str, Any]:
     """The proof that the log of `first` entries is the beginning of what it is now."""
-    proof = [each.hex() for each in tree.consistency_proof(first)]
+    proof = [each.hex() for each in tree.consistency_proof(first)] if first else []  # any log begins with the empty one
     heads = {"first": first, "old": tree.root(first).hex(), "size": len(tree), "root": tree.root().hex()}
     return key.signed("growth", challenge=challenge, proof=proof, **heads)
 

@@ -84,6 +84,8 @@ def test_receipts_and_checkpoints_of_any_sizes_hold_together_by_growth(data: st.
 
 def test_the_empty_log_is_the_beginning_of_every_other(key: Key):
     receipts.verified([checkpoint(key, 0), checkpoint(key, 5)])
+    receipts.verified([growth(key, 0, 5), checkpoint(key, 0), receipt(key)])
+    receipts.verified([growth(key, 0, 0), checkpoint(key, 0)])
 
 
 SOMETHING: dict[str, Callable[[Any], Any]] = {
