@@ -354,6 +354,7 @@ def test_each_model_of_a_comparison_has_its_own_calibration_file(shiftbench: Shi
             ("a-dev.csv", "dev"),
             "expected 2 files, one for each of those compared, in their order, found a-dev.csv, dev",
         ),
+        (("a-dev.csv", "a-dev.csv"), "expected a file for each model, found a-dev.csv, a-dev.csv"),
         (("dev", "part == 'dev'"), "expected one column or condition, found dev, part == 'dev'"),
         (("a-dev.csv", "b-dev.csv"), "b: expected the 120 ids of the first file"),
         (("a-dev.csv", "c-dev.csv"), "b: expected to be calibrated on the same records as the first file"),

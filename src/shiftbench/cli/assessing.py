@@ -365,6 +365,10 @@ def _require_names(files: Sequence[Path], names: Sequence[str]) -> None:
 def _require_calibration(files: Sequence[Path], given: Sequence[str], apart: Sequence[Path]) -> None:
     """Check that there is one column or condition for all files, or a further file for each of them."""
     if len(given) == len(apart) == len(files) or (len(given) < 2 and not apart):
+        if len({file.resolve() for file in apart}) < len(apart):
+            raise SettingsError(
+                f"--calibration: expected a file for each model, found {', '.join(given)}. Name others."
+            )
         return
     if apart:
         each = "" if len(files) == 1 else ", one for each of those compared, in their order"
