@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,16 @@ import polars as pl
 import pytest
 
 from shiftbench import tracks
-from shiftbench.challenge import creation, definition, manifest
+from shiftbench.challenge import creation, definition, forms, manifest
 from shiftbench.challenge.creation import Terms
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
+from shiftbench.track import ScoredFiles
+from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import read_scene
+from shiftbench.tracks.motion.submissions.submission import write_submission
+from shiftbench.tracks.motion.submissions.submitted import Submission
 
 ROWS = {"weather": 1500, "motion": 20, "lesions": 10, "translation": 100}
 TASKS = {"weather": "regression", "translation": tracks.track("translation").tasks[0].name}
@@ -127,3 +132,39 @@ def test_a_track_that_divides_nothing_says_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tracks, "track", lambda _: undivided)
     with pytest.raises(SettingsError, match="PHASE/truth"):
         creation.from_track(Terms("T"), "motion", None)
+
+
+def scored(folder: Path, file: Path, aside: Path) -> ScoredFiles:
+    """A file as the server takes and scores it in the hidden phase, without its sandbox."""
+    form = forms.of(definition.read(folder / "challenge.toml").boards[0])
+    arrays = form.intake.parse(file)
+    assert form.problems(arrays) == []
+    return form.score({"mine": arrays}, manifest.truth(folder, "main", "evaluation"), aside)
+
+
+def test_maps_of_hidden_patients_are_scored(made: Callable[[str], Path], tmp_path: Path):
+    public = made("lesions") / "public/main/evaluation"
+    patients = pl.read_csv(public / "patients.csv")
+    with zipfile.ZipFile(tmp_path / "mine.zip", "w") as archive:
+        for row in patients.iter_rows(named=True):
+            image, affine = nifti.read_image(public / row["flair"])
+            bright = 0.8 * (image > np.quantile(image, 0.98)).astype(np.float32)
+            path = nifti.write(tmp_path / f"{row['patient']}_prob.nii.gz", bright, affine)
+            archive.write(path, path.name)
+    ((records, _),) = scored(made("lesions"), tmp_path / "mine.zip", tmp_path).parts
+    assert len(records.shifted) == patients.height
+    assert 0 < records.shifted.sum() < patients.height
+
+
+def test_trajectories_of_hidden_scenes_are_scored(made: Callable[[str], Path], tmp_path: Path):
+    scenes = [read_scene(path) for path in sorted((made("motion") / "public/main/evaluation").rglob("*.pb"))]
+    asked = [(scene.id, request.track_id) for scene in scenes for request in scene.requests]
+    count, steps = len(asked), np.arange(1, 26)[:, None] * np.array([1.0, 0.0])
+    mine = Submission(
+        np.array([scene for scene, _ in asked], dtype=object), np.array([track for _, track in asked], dtype=np.uint64),
+        np.stack([steps] * count), np.ones(count), np.ones(count, dtype=np.int64), np.linspace(0, 1, count),
+        np.zeros(count, dtype=np.bool_),
+    )  # fmt: skip
+    ((records, _),) = scored(made("motion"), write_submission(mine, tmp_path / "mine.pb"), tmp_path).parts
+    assert len(records.shifted) == count
+    assert 0 < records.shifted.sum() < count
