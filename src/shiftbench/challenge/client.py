@@ -242,8 +242,14 @@ def submit(server: Server, wanted: Wanted, *, progress: Progress = silent) -> in
     """
     size, sha256 = wanted.file.stat().st_size, files.sha256(wanted.file)
     noted = _Note.of(server, wanted, sha256)
+    if noted.submission is not None and not _there(lambda: server.get(f"/submissions/{noted.submission}")):
+        noted = _Note(noted.path)  # of a server that was set up anew
     if noted.submission is None:
-        key = noted.upload if noted.upload and _goes_on(server, noted.upload) else _begin(server, wanted, size)
+        key = (
+            noted.upload
+            if noted.upload and _there(lambda: server.received(noted.upload))
+            else _begin(server, wanted, size)
+        )
         noted.keep(upload=key)
         _send(server, key, wanted.file, size, progress)
         if files.sha256(wanted.file) != sha256:
@@ -264,10 +270,10 @@ def _begin(server: Server, wanted: Wanted, size: int) -> str:
     return str(server.post("/uploads", body | {key: value for key, value in more.items() if value})["id"])
 
 
-def _goes_on(server: Server, key: str) -> bool:
-    """Whether an upload is still there."""
+def _there(ask: Callable[[], object]) -> bool:
+    """Whether the server knows what is asked for."""
     try:
-        server.received(key)
+        ask()
     except ServerError as error:
         if error.status in (403, 404, 410):
             return False

@@ -113,6 +113,10 @@ def new(
     from shiftbench.cli.terminal import cores_or_all
 
     terms, place = decided.terms(), Path(what or "")
+    if (data is not None or rows is not None) and what not in tracks.names():
+        raise SettingsError(
+            f"--data, --rows: expected a track with them, found {what or 'none'}. Name one, or drop them."
+        )
     with progress_bar() as progress:
         build: Build
         if what is not None and what in tracks.names():

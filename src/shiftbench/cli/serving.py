@@ -190,6 +190,8 @@ def submit(
     if no_wait:
         return
     found = client.wait(server, number, tell=lambda state: note(f"{state} …" if state not in client.ENDS else state))
+    if found["state"] != "scored":
+        client.forget(server, wanted)  # the same command hands it in anew
     _say_score(found)
 
 

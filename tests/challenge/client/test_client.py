@@ -150,6 +150,13 @@ def test_an_upload_that_the_server_forgot_begins_anew(server: Server, world: Wor
     assert world.uploads == {"key2": DATA}
 
 
+def test_a_submission_that_the_server_forgot_is_handed_in_anew(server: Server, world: World, wanted: Wanted):
+    client.submit(server, wanted)
+    world.failures = lambda method, path: 404 if (method, path) == ("GET", "/submissions/1") else None
+    assert client.submit(server, wanted) == 2
+    assert len(world.begun) == 2
+
+
 def test_a_redirect_is_not_followed_with_the_token(server: Server, world: World, wanted: Wanted):
     world.failures = lambda _method, _path: 302
     with pytest.raises(ServerError, match="302"):

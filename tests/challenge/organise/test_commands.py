@@ -81,6 +81,7 @@ def test_a_baseline_is_kept_by_content_and_scored_as_a_reference(ledger: Ledger,
         (("given", "--board", "A"), "small letters"), (("given", "--metric", "speed"), "expected a metric among"),
         (("nothing.csv",), "with --config"), ((), "with --config"), (("given/public",), "expected folders of phases"),
         (("given", "--track", "wether"), "Did you mean 'weather'"),
+        (("given", "--rows", "9"), "expected a track with them"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_and_nothing_is_made(
