@@ -287,12 +287,18 @@ def test_an_operation_has_one_thread_in_its_block_and_as_many_as_before_after_it
         seen.append(threads())
         raise OSError("cut off")
 
-    with threadpoolctl.threadpool_limits(os.cpu_count(), user_api="blas"):
-        before = threads()
-        with pytest.raises(OSError, match="cut off"):
-            cut()
-        assert (seen[0][0], set(seen[0][1])) == (1, {1})
-        assert threads() == before
+    usual = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with threadpoolctl.threadpool_limits(2, user_api="blas"):
+            before = threads()
+            assert (before[0], set(before[1])) == (2, {2})
+            with pytest.raises(OSError, match="cut off"):
+                cut()
+            assert (seen[0][0], set(seen[0][1])) == (1, {1})
+            assert threads() == before
+    finally:
+        torch.set_num_threads(usual)
 
 
 def test_no_other_gpu_is_seeded(monkeypatch):
