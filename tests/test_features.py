@@ -313,3 +313,15 @@ def test_columns_that_describe_records_are_those_without_a_role_that_a_model_cou
     found = features.described(frame, ["target", "id"])
     assert found.columns == ["x", "gaps", "sky", "day"]
     assert features.described(pl.DataFrame(np.eye(3, 2000)), []).columns == []
+
+
+def test_a_class_too_rare_to_be_among_the_records_held_out_makes_no_leak(rng: np.random.Generator) -> None:
+    for seed in range(8):  # of two rare records, often neither is held out
+        own = np.random.default_rng(seed)
+        data = pl.DataFrame({
+            "y": own.permutation(["rare"] * 2 + ["usual"] * 78),
+            "noise": own.normal(size=80),
+            "group": own.choice(["a", "b"], size=80),
+        })  # fmt: skip
+        chosen = features.choose(data, target="y")
+        assert features.leaks(data, target="y", features=chosen, task="classification") == []

@@ -33,6 +33,7 @@ WANTED = {
     "dates": ("dates", pl.Datetime("us")),
 }
 MOST_DESCRIBED = 1000  # columns of a file without a model
+FEWEST_OTHERS = 3  # records held out that are not of the most frequent class: noise tells one or two by coincidence
 LARGEST_MAJORITY = 0.99  # if one class is more frequent, high accuracy is meaningless
 
 
@@ -435,8 +436,11 @@ def _interpolated(x: Vector, y: Vector, asked: Vector) -> Vector:
 
 def _classification_leak(x: Vector, y: Vector, held_out: Flags, *, ordered: bool) -> tuple[float, str] | None:
     labels = y.astype(np.int64)
-    majority = float(np.bincount(labels).max()) / len(labels)
-    if majority > LARGEST_MAJORITY or not 0 < held_out.sum() < len(labels):
+    if not 0 < held_out.sum() < len(labels):
+        return None
+    # Of those held out: if none or hardly any of them are of a rare class, noise tells their class, too.
+    most, total = int(np.bincount(labels[held_out]).max()), int(held_out.sum())
+    if (majority := most / total) > LARGEST_MAJORITY or total - most < FEWEST_OTHERS:
         return None
     values, classes = _majority_by_value(x[~held_out], labels[~held_out])
     above = np.searchsorted(values, x[held_out])
