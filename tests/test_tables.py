@@ -777,3 +777,26 @@ def test_a_folder_in_place_of_a_table_is_named(tmp_path: Path) -> None:
 def test_another_format_is_not_called_a_damaged_parquet_file(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"expected a Parquet file, found another format"):
         tables.read_metadata(written(tmp_path, "id,mean\n1,2\n"))
+
+
+def test_categories_that_spell_dates_become_dates_and_others_stay_categories(tmp_path: Path) -> None:
+    """As pandas and Arrow write a column of few different texts."""
+    frame = pd.DataFrame({"day": ["2021-01-31", "2021-02-01", None], "id": ["2021-01-31"] * 3, "town": ["é", "b", "b"]})
+    for name in ("table.parquet", "table.feather"):
+        coded = frame.astype("category")
+        coded.to_parquet(tmp_path / name) if name.endswith("parquet") else coded.to_feather(tmp_path / name)
+        read = tables.read_table(tmp_path / name)
+        assert read["day"].to_list() == [dt.date(2021, 1, 31), dt.date(2021, 2, 1), None]
+        assert read["id"].cast(pl.String).to_list() == ["2021-01-31"] * 3
+        assert read.columns == ["day", "id", "town"]
+        assert isinstance(read.schema["town"], pl.Categorical)
+
+
+def test_missing_categories_of_pandas_in_feather_are_read_or_told_from_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.DataFrame({"town": pd.Categorical(["b", None, "a"]), "x": [1, 2, 3]}).to_feather(tmp_path / "table.feather")
+    assert tables.read_table(tmp_path / "table.feather")["town"].cast(pl.String).to_list() == ["b", None, "a"]
+    monkeypatch.setattr("shiftbench.io.tables.reading.find_spec", lambda name: None)
+    with pytest.raises(TableError, match=r"categories with missing values.*Install pyarrow"):
+        tables.read_table(tmp_path / "table.feather")

@@ -45,9 +45,11 @@ def typed(frame: pl.DataFrame, *, decimal_comma: bool) -> pl.DataFrame:
 
 
 def with_times(frame: pl.DataFrame) -> pl.DataFrame:
-    """For formats with types: text that is all dates or times is converted, except ids; other text stays text."""
-    kept = frame.select(name for name in frame.columns if name == "id")
-    return _retyped(frame, (_dates, _datetimes)).with_columns(kept)
+    """For formats with types: text and categories that are all dates or times are converted, except ids."""
+    coded = [name for name, dtype in frame.schema.items() if isinstance(dtype, (pl.Categorical, pl.Enum))]
+    read = _retyped(frame.with_columns(pl.col(coded).cast(pl.String)), (_dates, _datetimes))
+    kept = (name for name in frame.columns if name == "id" or (name in coded and read.schema[name] == pl.String))
+    return read.with_columns(frame.select(kept))
 
 
 def without_missing(text: pl.Series) -> pl.Series:

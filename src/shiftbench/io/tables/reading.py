@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -26,6 +27,7 @@ FORMATS = {
     ".npz": "NPZ", ".jsonl": "JSON lines",
 }  # fmt: skip
 TEXT = ("CSV", "JSON lines")
+NO_CATEGORY = "dictionary key"  # pandas and pyarrow write a missing category as -1, which polars takes for damage
 MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"PK\x03\x04": "NPZ", **PACKED}
 
 
@@ -146,8 +148,20 @@ def _read_arrow(file: Path, columns: Sequence[str] | None) -> pl.DataFrame:
         known = list(pl.read_ipc_schema(opened))
         column_names.require_plain(known, where=str(file))
         column_names.require_names(known, columns or (), where=str(file))
+        wanted = None if columns is None else list(columns)
+        try:
+            opened.seek(0)
+            return _plain(pl.read_ipc(opened, columns=wanted))
+        except pl.exceptions.ComputeError as error:
+            if NO_CATEGORY not in str(error):
+                raise
+        if find_spec("pyarrow") is None:
+            raise TableError(
+                f"{file}: expected columns that polars reads, found categories with missing values, as pandas writes "
+                "them to Arrow. Install pyarrow, or write the table as Parquet."
+            )
         opened.seek(0)
-        return _plain(pl.read_ipc(opened, columns=None if columns is None else list(columns)))
+        return _plain(pl.read_ipc(opened, columns=wanted, use_pyarrow=True))
 
 
 def _plain(table: pl.DataFrame) -> pl.DataFrame:
