@@ -179,7 +179,7 @@ def test_lists_are_no_times_and_are_refused_in_one_line() -> None:
         windows.physical(pl.Series("when", [[1, 2], [3]]))
 
 
-def test_decimals_are_numbers_like_any_other_in_a_time_column():
+def test_decimals_are_numbers_like_any_other_in_a_time_column() -> None:
     plain = pl.DataFrame({"hour": [float(hour) / 4 for hour in range(40)], "y": range(40)})
     decimal = plain.with_columns(pl.col("hour").cast(pl.Decimal(10, 2)))  # as databases write them
     rules = Rules(time="hour", fractions=(0.6, 0.1, 0.15, 0.15), gap=0.5)
