@@ -156,7 +156,7 @@ def confine(task: dict[str, Any]) -> dict[str, str]:
     """Give up what is not needed; layer → "" if it is in force, else why not."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != task["parent"]:
-        sys.exit(1)  # the worker died before
+        os._exit(1)  # the worker died before
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     found = {}

@@ -1,12 +1,12 @@
 """Scores what waits in a ledger: claim → sandbox → score → finish; killed at any moment it loses and doubles nothing.
 
 `python -m shiftbench.challenge.worker STATE CHALLENGE [URL]`. What was claimed by a worker that died goes back into the
-queue when its lease ends. Any number may run, on any machines that see the folders and the database.
+queue when its lease ends. Any number may run, on any machines that see the folders and the database. Faults of the
+server lie in `faults/` of its state, for the organiser alone.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import shutil
@@ -14,8 +14,9 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -34,7 +35,6 @@ RESTS_S = 0.5  # seconds until an empty queue is looked at again
 PATIENCE_S = LEASE / SECOND  # for a database that is away
 WEAK = "SHIFTBENCH_WEAK_SANDBOX"  # set to 1: work even where labels could be read by a hostile file's reader
 OURS = "a fault of the server: it costs no quota"
-LOG = logging.getLogger("shiftbench.challenge.worker")
 T = TypeVar("T")
 
 
@@ -63,11 +63,11 @@ class Worker:
             with self._beating(claimed.id) as state:
                 self._score(claimed, state)
         except Lost:
-            LOG.warning("submission %d: its lease was lost, somebody else goes on", claimed.id)
+            pass  # somebody else goes on
         except sandbox.Refused as error:
             self._fail(claimed, "submission", error.problems)
         except Exception:
-            LOG.exception("submission %d: a fault of ours", claimed.id)
+            self._note_fault(claimed.id)
             self._fail(claimed, "ours", [OURS])
         finally:
             shutil.rmtree(self._aside(claimed.id), ignore_errors=True)
@@ -131,7 +131,7 @@ class Worker:
                     if not self.ledger.heartbeat(number, self.name, told[0]):
                         return
                 except ShiftbenchError:
-                    LOG.warning("submission %d: the database is away", number)
+                    continue  # the database is away; a lease outlasts several beats
 
         def state(name: str) -> None:
             told[0] = name
@@ -147,8 +147,13 @@ class Worker:
             thread.join()
 
     def _fail(self, claimed: Submission, fault: str, problems: Sequence[str]) -> None:
-        if not self._patiently(lambda: self.ledger.fail(claimed.id, self.name, fault, problems)):
-            LOG.warning("submission %d: its lease was lost before its failure was told", claimed.id)
+        self._patiently(lambda: self.ledger.fail(claimed.id, self.name, fault, problems))
+
+    def _note_fault(self, number: int) -> None:
+        """Keep what went wrong on our side for the organiser: `faults/NUMBER.txt` in the state."""
+        with suppress(OSError):
+            (self.state / "faults").mkdir(mode=0o700, exist_ok=True)
+            (self.state / "faults" / f"{number}.txt").write_text(traceback.format_exc(), encoding="utf-8")
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Call again while the database is away or its disk full, as long as a lease lasts."""
@@ -183,7 +188,7 @@ class Worker:
             board, phase = self._place(found)
             scoring.report(self.folder, board, phase, {found.team_name: self._parsed(found.id)}, aside)
         except Exception:  # an empty folder tells that it was tried
-            LOG.exception("submission %d: no report", found.id)
+            self._note_fault(found.id)
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
         try:
@@ -239,7 +244,7 @@ def run(
                     fresh = False
                     continue
             except (Away, Full):
-                LOG.warning("the database is away")
+                pass  # it comes back
             if once:
                 return
             time.sleep(RESTS_S)
@@ -253,5 +258,4 @@ def _file(truth: Path) -> Path:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     run(*(Path(each) for each in sys.argv[1:3]), *sys.argv[3:4])  # type: ignore[arg-type]

@@ -101,14 +101,14 @@ def test_problems_of_a_file_are_its_own_and_told(folder, state, ledger):
     assert "mine.csv" in found.problems[0]
 
 
-def test_faults_of_ours_say_nothing_else(folder, state, ledger, caplog):
+def test_faults_of_ours_say_nothing_else(folder, state, ledger):
     number = submit(state, ledger, "ours", _content())
     (folder / "sealed" / "main" / "development" / "truth.parquet").write_bytes(b"changed")
     Worker(state, folder, _challenge(folder), ledger).step()
     found = ledger.submission(number)
     assert (found.state, found.fault) == ("failed", "ours")
     assert found.problems == (worker.OURS,)
-    assert "Seal the challenge again" in caplog.text
+    assert "Seal the challenge again" in (state / "faults" / f"{number}.txt").read_text("utf-8")
 
 
 def _challenge(folder):
