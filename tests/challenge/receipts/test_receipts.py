@@ -6,6 +6,7 @@ import json
 import stat
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,31 @@ def test_files_that_hold_no_documents_are_refused(text: str, match: str, tmp_pat
         receipts.read(tmp_path / "a.json")
     with pytest.raises(VerificationError, match="Check the path"):
         receipts.read(tmp_path / "b.json")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["ab" * 32, "{}"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=6,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whatever_stands_in_a_document_it_is_refused_in_words(data: st.DataObject, key: Key):
+    kind = data.draw(st.sampled_from([*receipts.FIELDS]))
+    honest = {"receipt": receipt(key), "checkpoint": checkpoint(key), "growth": growth(key, 3, 5)}[kind]
+    changes = data.draw(st.dictionaries(st.sampled_from([*honest]), JSON, min_size=1))
+    forged = {**honest, **changes}
+    if forged != honest:
+        with pytest.raises(VerificationError, match="expected"):
+            receipts.verified([forged])
+    fields = {name: value for name, value in changes.items() if name not in ("kind", "key", "signature")}
+    try:
+        signed = resigned(key, honest, **fields)
+    except (ValueError, UnicodeEncodeError):  # what no server can write
+        return
+    with suppress(VerificationError):  # and nothing else
+        receipts.verified([signed])
 
 
 def test_a_file_may_hold_several_documents(key: Key, tmp_path: Path):
