@@ -35,6 +35,8 @@ class Form:
         """
         if self.track is None:
             return _of_table(arrays, truth, self.task)
+        if self.intake is INTAKE and truth.is_file():  # such tracks score the rows of a table that a file covers
+            _require_whole(arrays, truth)
         restored = {}
         for number, (name, held) in enumerate(arrays.items()):
             place = folder / str(number)
@@ -108,6 +110,20 @@ def intake(track: str) -> Intake:
             "that does not. Host its labels as a table, or add it to the track."
         )
     return found
+
+
+def _require_whole(arrays: Mapping[str, Arrays], truth: Path) -> None:
+    """Refuse predictions of some records alone, which could be the easy ones."""
+    from shiftbench.io import tables
+
+    labels = tables.read_table(truth)
+    problems = [
+        problem
+        for name, held in arrays.items()
+        for problem in _missing(pl.Series(unpack(held, ID), dtype=pl.String), labels, name)
+    ]
+    if problems:
+        raise PredictionsError(*problems)
 
 
 def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFiles:

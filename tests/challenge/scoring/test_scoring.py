@@ -204,6 +204,26 @@ def test_a_submission_of_every_track_is_scored_as_its_files_are(name, tmp_path):
     assert scoring.validate(board, example) == []
 
 
+def _without_the_last(name: str, example: Path) -> None:
+    if name == "motion":
+        write_submission(read_submission(example).select([0]), example)
+    else:
+        example.write_text("".join(example.read_text("utf-8").splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.parametrize("name", ["weather", "power", "motion", "translation"])
+def test_nobody_is_scored_on_some_records_alone(name, tmp_path):
+    intake = track(name).intake
+    example, place = intake.example(tmp_path), tmp_path / "challenge" / "sealed" / "main" / "evaluation"
+    place.mkdir(parents=True)
+    _truth_of(name, example, place)
+    _without_the_last(name, example)
+    board = Board("main", "Main", "mean_error", (HIDDEN,), track=name, task=track(name).tasks[0].name)
+    arrays = parsed(tmp_path / "p", intake.parse(example))
+    with pytest.raises(Refused, match=r"expected (a prediction|an answer|predictions)"):
+        scoring.evaluate(tmp_path / "challenge", board, HIDDEN, arrays)
+
+
 # --- rankings and reports ---------------------------------------------------------------------------------------------
 
 
