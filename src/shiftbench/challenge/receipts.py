@@ -198,7 +198,8 @@ def _misformed(document: Mapping[str, Any]) -> list[str]:
     odd += [name for name, type_ in known.items() if name in document and not _is(document[name], type_)]
     sizes = {"key": 32, "signature": 64, "root": 32, "old": 32}
     odd += [name for name, size in sizes.items() if name in document and not _hex(document[name], size)]
-    odd += ["proof"] * (not all(_hex(each, 32) for each in document.get("proof", ()) or ()))
+    proof = document.get("proof")
+    odd += ["proof"] * (isinstance(proof, list) and not all(_hex(each, 32) for each in proof))
     return [
         f"{kind}: expected every field as the server writes it, found another: {', '.join(sorted({*odd}))}."
     ] * bool(odd)

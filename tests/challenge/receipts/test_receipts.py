@@ -197,8 +197,8 @@ def test_an_entry_in_the_place_of_another_is_refused(key: Key):
     "change",
     [
         {"kind": "letter"}, {"kind": 1}, {"index": -1}, {"index": True}, {"index": 1.0}, {"size": 2**60}, {"root": "x"},
-        {"root": "AB" * 32}, {"proof": "ab"}, {"proof": [1]}, {"proof": ["ab"]}, {"entry": None}, {"extra": 1},
-        {"key": "ab"}, {"signature": ""}, {"entry": "\ud800"}, {"challenge": "\udfff"},
+        {"root": "AB" * 32}, {"proof": "ab"}, {"proof": True}, {"proof": [1]}, {"proof": ["ab"]}, {"entry": None},
+        {"key": "ab"}, {"signature": ""}, {"entry": "\ud800"}, {"challenge": "\udfff"}, {"extra": 1},
     ],
 )  # fmt: skip
 def test_fields_of_another_form_are_refused(change: Document, key: Key):
