@@ -10,11 +10,11 @@ from starlette.testclient import TestClient
 
 from shiftbench.challenge.store.records import NewScore, Refused
 from shiftbench.challenge.web.application import application
-from shiftbench.challenge.web.pages import FORMS, PAGES
+from shiftbench.challenge.web.pages import FORMS
 from shiftbench.challenge.web.security import CHUNK, Rates
 from shiftbench.challenge.web.server import Server
 
-from .conftest import PASSWORD, SECRET, START, Clock, Visitor
+from .conftest import PASSWORD, START, Clock, Visitor
 
 DATA = b"id,answer,uncertainty\n1,2,3\n"
 BEGIN = {"board": "table", "name": "answers.csv", "size": len(DATA)}
@@ -244,35 +244,6 @@ def test_teams_see_neither_uploads_nor_submissions_of_others(anna: Visitor, serv
     assert other.client.get("/api/v1/submissions", headers=token).json() == []
     key = anna.client.post("/api/v1/uploads", json=BEGIN, headers=anna.token()).json()["id"]
     assert other.client.head(f"/api/v1/uploads/{key}", headers=token).status_code == 404
-
-
-@pytest.mark.parametrize("role", ["stranger", "participant", "organiser"])
-def test_no_page_and_no_field_of_the_api_tells_a_sealed_label(role, anna: Visitor, organiser: Visitor, server: Server):
-    sent(anna, anna.token())
-    who = {"stranger": Visitor(server), "participant": anna, "organiser": organiser}[role]
-    headers = {} if role == "stranger" else who.token()
-    values = {"board": "table", "phase": "development", "number": "1", "key": "x", "link": "x"}
-    paths = {page.path for page in PAGES} | {"/boards/{board}/files/{name}", "/static/{name}"}
-    paths |= {path for path, acts in application(server).openapi()["paths"].items() if "get" in acts}
-    names = (
-        "inputs.csv",
-        "truth.csv",
-        "../../sealed/table/truth.csv",
-        "..%2f..%2fsealed%2ftable%2ftruth.csv",
-        "challenge.toml",
-    )
-    asked = {path.format(**values, name=name) for path in paths for name in names} | {"/api/v1/openapi.json"}
-    answers = {path: who.client.get(path, headers=headers) for path in asked}
-    assert [path for path, answer in answers.items() if SECRET in answer.text] == []
-    assert [path for path, answer in answers.items() if answer.status_code >= 500] == []
-    assert answers["/boards/table/files/inputs.csv"].text == "id,x\n1,2\n"
-    assert "Wind &lt;b&gt;" in answers["/"].text
-
-
-def test_what_a_page_names_comes_from_this_server(organiser: Visitor):
-    for page in PAGES:
-        path = page.path.format(board="table", number="1", link="x")
-        assert "//" not in organiser.client.get(path).text.replace("<!doctype html>", "")
 
 
 def test_rates_fill_again():

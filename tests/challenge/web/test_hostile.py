@@ -109,7 +109,7 @@ def test_many_who_knock_get_answers_and_the_server_stays(served: tuple[World, in
     assert found == [b"HTTP/1.1 200"] * 50
 
 
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=80))
 def test_any_text_in_an_address_is_a_page_or_a_refusal(world: World, text: str) -> None:
     client = world.roles["visitor"].client
@@ -131,7 +131,7 @@ def test_whatever_the_description_of_the_api_allows_is_answered_as_described(own
     for operation in operations:
 
         @settings(
-            max_examples=6,
+            max_examples=4,
             deadline=None,
             database=None,
             derandomize=True,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
+import shiftbench
+from shiftbench import report as room
 from shiftbench.challenge import receipts
 from shiftbench.challenge.store.records import DAY, User
 from shiftbench.challenge.web.application import application
@@ -218,3 +221,21 @@ def test_the_api_describes_every_answer(own_world: World) -> None:
 def test_sent_files_are_kept_by_their_content(own_world: World) -> None:
     submission = own_world.server.ledger.submission(own_world.numbers["waiting"])
     assert sha256(own_world.server.uploads.file(submission.sha256).read_bytes()) == submission.sha256
+
+
+def test_an_open_board_shows_in_domain_beside_shifted_and_the_report_in_a_sandbox(own_world: World) -> None:
+    visitor, number = own_world.roles["visitor"].client, own_world.numbers["open"]
+    assert "none yet" in visitor.get(f"/submissions/{number}/report").text
+    assert "in-domain" not in visitor.get("/boards/table").text
+    rng = np.random.default_rng(0)
+    spread = rng.gamma(2.0, size=200)
+    report = shiftbench.assess((spread * rng.normal(size=200)) ** 2, spread, shifted=rng.random(200) < 0.5)
+    (newest, *_) = own_world.server.ledger.scores(number)
+    room.write(report, own_world.server.uploads.state / "scored" / str(number) / str(newest.id))
+    own_world.clock.now += 60_000_000
+    assert "R-AUC in-domain and on shifted records" in visitor.get("/boards/table").text
+    answer = visitor.get(f"/submissions/{number}/report")
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'")  # its script has no cookie of ours
+    assert "allow-same-origin" not in policy

@@ -27,6 +27,7 @@ from shiftbench.challenge.web.security import COOKIE, SAFE, SMALL, Guard, csrf, 
 from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import File, Visit
 
+MINUTE = 60 * SECOND
 STATIC = Path(__file__).parent / "static"
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -145,10 +146,14 @@ class _Shown:
         return handler
 
     def _version(self) -> tuple[int, ...]:
-        """What a board depends on but its address: what the ledger holds, and which phases are open."""
+        """What a board depends on but its address: the ledger, which phases are open, and reports (each minute)."""
         now = self.server.clock()
         phases = (phase for board in self.server.challenge.boards for phase in board.phases)
-        return self.server.ledger.changes(), *(phase.open(now) + (now < phase.starts) * 2 for phase in phases)
+        return (
+            self.server.ledger.changes(),
+            now // MINUTE,
+            *(phase.open(now) + (now < phase.starts) * 2 for phase in phases),
+        )
 
     def _html(
         self, request: Request, template: str, visit: Visit, values: dict[str, Any], status: int = 200

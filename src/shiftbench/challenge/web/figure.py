@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from shiftbench.challenge.store.records import Row
@@ -11,10 +11,11 @@ from shiftbench.challenge.web.seen import Compared, FinalRow
 from shiftbench.report.curve_figures import span
 from shiftbench.report.digits import Digits
 from shiftbench.report.drawing import Axis, Drawing, Entry, Label, Line, Panel
-from shiftbench.report.style import GREY, GRID, Look, fitted
+from shiftbench.report.style import GREY, GRID, SUBSET_LOOKS, Look, fitted
 from shiftbench.report.svg import svg
 from shiftbench.report.view import finite
 from shiftbench.scores.metric import Metric
+from shiftbench.scores.score import Score
 
 MOST = 14  # entries
 ROW, WIDTH = 34.0, 420.0  # pixels
@@ -36,6 +37,33 @@ def board(metric: Metric, rows: Sequence[Row]) -> str:
     return _drawn(metric, [Dot(row.team, row.score, row.low, row.high, row.reference) for row in rows])
 
 
+def sides(metric: Metric, found: Mapping[str, Mapping[str, Score]]) -> str:
+    """Scores in-domain and on shifted records by entry, the one above the other; "" without any."""
+    known = {name: each for name, each in found.items() if len(each) == 2}
+    if not known:
+        return ""
+    dots = {
+        (row, side): Dot(name, score.value, score.low, score.high, side == "shifted")
+        for row, (name, each) in enumerate(known.items())
+        for side, score in sorted(each.items())
+    }
+    digits = numbers.of(metric, dots.values())
+    low, high = span([x * digits.factor for x in _ends([*dots.values()])], log=False)
+    lines = [Line((low, high), (row, row), Look(GRID, "-", width=0.7)) for row in range(1, len(known))]
+    labels = []
+    for (row, side), dot in dots.items():
+        color, _, marker = SUBSET_LOOKS[side]
+        lines += _dot(dot, digits, Look(color, "-", marker, 2.0), row + (0.64 if side == "in" else 0.84))
+    for row, (name, each) in enumerate(known.items()):
+        labels.append(Label(fitted(name, 34), 0.01, row + 0.26))
+        labels.append(
+            Label(" → ".join(digits.text(each[side].value) for side in ("in", "shifted")), 0.99, row + 0.26, "end")
+        )
+    legend = [Entry(text, Look(SUBSET_LOOKS[side][0], "-", SUBSET_LOOKS[side][2], 2.0), hollow=side == "shifted")
+              for side, text in (("in", "in-domain"), ("shifted", "shifted"))]  # fmt: skip
+    return svg(Drawing((_panel(metric, digits, (low, high), lines, labels, len(known)),), tuple(legend)), "sides")
+
+
 def final(metric: Metric, rows: Sequence[FinalRow]) -> str:
     """The entries of a final ranking."""
     scored = [(row, row.score) for row in rows if row.score is not None]
@@ -54,26 +82,38 @@ def _drawn(metric: Metric, dots: Sequence[Dot]) -> str:
     shown = [dot for dot in known if dot in teams or dot in references]
     if not shown:
         return ""
-    panel = _panel(metric, shown, numbers.of(metric, shown))
+    panel = _rows(metric, shown, numbers.of(metric, shown))
     legend = [Entry("teams", TEAM)] * bool(teams) + [Entry("reference", REFERENCE, hollow=True)] * bool(references)
     return svg(Drawing((panel,), tuple(legend) if len(legend) > 1 else ()), "board")
 
 
-def _panel(metric: Metric, dots: Sequence[Dot], digits: Digits) -> Panel:
-    ends = [end for dot in dots for end in (dot.score, dot.low, dot.high) if finite(end)]
-    low, high = span([end * digits.factor for end in ends], log=False)
+def _ends(dots: Sequence[Dot]) -> list[float]:
+    return [end for dot in dots for end in (dot.score, dot.low, dot.high) if finite(end)]
+
+
+def _dot(dot: Dot, digits: Digits, look: Look, height: float) -> Iterator[Line]:
+    if finite(dot.low) and finite(dot.high):
+        yield Line((dot.low * digits.factor, dot.high * digits.factor), (height, height), look)
+    yield Line((dot.score * digits.factor,), (height,), look, marks=None, hollow=dot.reference)
+
+
+def _rows(metric: Metric, dots: Sequence[Dot], digits: Digits) -> Panel:
+    low, high = span([end * digits.factor for end in _ends(dots)], log=False)
     lines = [Line((low, high), (row, row), Look(GRID, "-", width=0.7)) for row in range(1, len(dots))]
     labels = []
     for row, dot in enumerate(dots):
-        look, height = REFERENCE if dot.reference else TEAM, row + 0.72
-        if finite(dot.low) and finite(dot.high):
-            lines.append(Line((dot.low * digits.factor, dot.high * digits.factor), (height, height), look))
-        lines.append(Line((dot.score * digits.factor,), (height,), look, marks=None, hollow=dot.reference))
+        lines += _dot(dot, digits, REFERENCE if dot.reference else TEAM, row + 0.72)
         labels.append(Label(fitted(dot.name, 34), 0.01, row + 0.3))
         labels.append(Label(digits.text(dot.score), 0.99, row + 0.3, "end"))
+    return _panel(metric, digits, (low, high), lines, labels, len(dots))
+
+
+def _panel(
+    metric: Metric, digits: Digits, ends: tuple[float, float], lines: list[Line], labels: list[Label], rows: int
+) -> Panel:  # fmt: skip
     better = "lower" if metric.better == "min" else "higher"
     title = f"{metric.title}{f' ({digits.unit})' if digits.unit else ''}, {better} is better"
     return Panel(
-        "", Axis(title, low, high), Axis("", float(len(dots)), 0.0, ticked=False), tuple(lines),
-        labels=tuple(labels), width=WIDTH, height=ROW * len(dots) + 52,
+        "", Axis(title, *ends), Axis("", float(rows), 0.0, ticked=False), tuple(lines),
+        labels=tuple(labels), width=WIDTH, height=ROW * rows + 52,
     )  # fmt: skip

@@ -10,6 +10,7 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +18,8 @@ from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import Better, Entry, Refused, User
 from shiftbench.errors import ShiftbenchError
+from shiftbench.report.content import Report
+from shiftbench.scores.score import Score
 
 PAGE = "report.html"
 MOST_COMPARED = 6
@@ -45,6 +48,11 @@ class Results:
             if path.is_file():
                 return path
         return None
+
+    def sides(self, submission: int, metric: str) -> Mapping[str, Score]:
+        """A score on the "in" domain and on the "shifted" records, as far as the report of a submission has them."""
+        page = self.report(submission)
+        return {} if page is None else _sides(page.with_name("report.json"), metric)
 
     def comparison(self, numbers: Sequence[int]) -> Path:
         """Where the report of several submissions lies, once it is made; it names the scores that it was made of."""
@@ -112,6 +120,14 @@ class Results:
         if isinstance(error, ShiftbenchError):
             return Progress("failed", tuple(error.problems))
         return Progress("failed", ("a fault of the server: its log tells more",))
+
+
+@lru_cache(512)
+def _sides(path: Path, metric: str) -> Mapping[str, Score]:
+    report = Report.load(path)
+    own = {(each.name, measure) for each in report.systems[:1] for measure in ("", each.measure)}
+    scores = [each for each in report.scores if each.metric == metric and (each.system, each.measure) in own]
+    return {each.subset: each for each in scores if each.subset in ("in", "shifted")}
 
 
 def _child(call: Callable[..., Any], *arguments: Any) -> Any:

@@ -351,9 +351,12 @@ def report_page(server: Server, user: User | None, number: int) -> Path:
     chosen, during = server.phase(found.board, found.phase)
     public = found.id in public_entries(server, chosen, during)
     own = user is not None and (user.organises or user.team == found.team)
-    page = server.results.report(number) if public or (own and not found.hidden) else None
-    if page is None:
+    if not public and (not own or found.hidden):
         raise Refused("expected a submission with a report that may be seen.", status=404)
+    if (page := server.results.report(number)) is None:
+        raise Refused(
+            "expected a report, found none yet: one is written when nothing else waits. Come back.", status=404
+        )
     return page
 
 

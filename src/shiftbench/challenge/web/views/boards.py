@@ -11,8 +11,10 @@ from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.records import Refused
 from shiftbench.challenge.web import figure, numbers, seen, threats
 from shiftbench.challenge.web.security import CHUNK
+from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import Next, Visit, whole
 from shiftbench.report.digits import p_text
+from shiftbench.scores.score import Score
 
 
 def nothing(visit: Visit) -> Mapping[str, Any]:
@@ -42,11 +44,18 @@ def board(visit: Visit) -> Mapping[str, Any]:
         "phase": standing.phase, "team": team, "numbers": numbers.of(server.metric(chosen), standing.rows),
         "files": server.public_names(chosen.slug), "labels": server.labels(chosen.slug, during.name), "chunk": CHUNK,
         "picture": Markup(figure.board(server.metric(chosen), standing.rows)),
+        "sides": Markup(figure.sides(server.metric(chosen), _sides(server, chosen, standing))),
         "versions": sorted({(row.labels, row.scorer) for row in standing.rows}), "quota": None, "form": None,
     }  # fmt: skip
     if visit.user is not None and visit.user.team is not None and standing.phase.state == "open":
         values |= {"quota": server.ledger.quota(chosen.slug, during, visit.user.team), "form": _form(chosen)}
     return values
+
+
+def _sides(server: Server, chosen: Board, standing: seen.Standing) -> Mapping[str, Mapping[str, Score]]:
+    """In-domain and shifted scores of the first rows that have a report; of hidden phases none."""
+    rows = [] if standing.phase.hidden else standing.rows[: figure.MOST]
+    return {row.team: server.results.sides(row.submission, chosen.metric) for row in rows}
 
 
 def _form(chosen: Board) -> Mapping[str, Any]:
