@@ -21,6 +21,8 @@ from shiftbench.challenge.definition import Board
 from shiftbench.challenge.sandbox import Limits, Refused
 from shiftbench.errors import SettingsError
 
+from ...cli.test_aborts import with_negative_count
+
 TABLE = Board("main", "Main", "r_auc", ())
 SMALL = Limits(memory=4 * 2**30, cpu_s=60, wall_s=60, written=2**28)
 
@@ -148,10 +150,10 @@ def _npz_bomb(path: Path) -> None:
 
 
 def _parquet_bomb(path: Path) -> None:
-    """A column of one value repeated a thousand million times in few bytes of dictionary and run lengths."""
-    pl.DataFrame({"id": pl.repeat("x" * 1000, 3_000_000, eager=True)}).with_columns(
-        answer=pl.lit(1.0), uncertainty=pl.lit(1.0)
-    ).write_parquet(path, compression="zstd")
+    """Ten million records in some kilobytes of run lengths."""
+    lengths = {"id": "x" * 100, "answer": 1.0, "uncertainty": 1.0}
+    pl.select(**{name: pl.repeat(value, 10_000_000) for name, value in lengths.items()}).write_parquet(path)
+    assert path.stat().st_size < 2**18
 
 
 def _pickle(path: Path) -> None:
@@ -159,14 +161,25 @@ def _pickle(path: Path) -> None:
         np.save(file, np.array([os.system], dtype=object), allow_pickle=True)
 
 
-HOSTILE = {"bomb.npz": _npz_bomb, "bomb.parquet": _parquet_bomb, "pickle.csv": _pickle, "pickle.parquet": _pickle}
+def _aborting(path: Path) -> None:
+    """A page that says that it holds fewer than no values, for which polars asks for 2 EiB and ends the process."""
+    with_negative_count(pl.DataFrame({"answer": [1.0, None, 3.0, 4.0] * 5, "id": ["x", "y", None, "z"] * 5}), path)
+
+
+HOSTILE = {
+    "abort.parquet": _aborting,
+    "bomb.npz": _npz_bomb,
+    "bomb.parquet": _parquet_bomb,
+    "pickle.csv": _pickle,
+    "pickle.parquet": _pickle,
+}
 
 
 @pytest.mark.parametrize("name", [*HOSTILE])
 def test_bombs_and_pickles_are_refused_in_words(name, tmp_path):
     HOSTILE[name](tmp_path / name)
     with pytest.raises(Refused, match=r"expected|MiB"):
-        _parsed(tmp_path / name, tmp_path / "parsed", limits=Limits(memory=3 * 2**30, cpu_s=60, wall_s=60))
+        _parsed(tmp_path / name, tmp_path / "parsed", limits=Limits(memory=2 * 2**30, cpu_s=60, wall_s=60))
 
 
 def test_deeply_nested_messages_are_refused(tmp_path):
