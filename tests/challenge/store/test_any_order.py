@@ -184,7 +184,7 @@ class Challenge(RuleBasedStateMachine):
 
 def test_whatever_happens_in_any_order(world: World):
     profile = settings(
-        max_examples=12 if world.ledger.sqlite else 5, stateful_step_count=25, deadline=None,
+        max_examples=8 if world.ledger.sqlite else 4, stateful_step_count=25, deadline=None,
         phases=(Phase.generate,), suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     run_state_machine_as_test(lambda: Challenge(world), settings=profile)
