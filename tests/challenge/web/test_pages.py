@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ import shiftbench
 from shiftbench import report as room
 from shiftbench.challenge import receipts
 from shiftbench.challenge.store.records import DAY, User
-from shiftbench.challenge.web.application import application
+from shiftbench.challenge.web.application import STATIC, application
 from shiftbench.challenge.web.pages import PAGES
 from shiftbench.challenge.web.views.accounts import following
 
@@ -239,3 +240,11 @@ def test_an_open_board_shows_in_domain_beside_shifted_and_the_report_in_a_sandbo
     policy = answer.headers["content-security-policy"]
     assert policy.startswith("sandbox allow-scripts; default-src 'none'")  # its script has no cookie of ours
     assert "allow-same-origin" not in policy
+
+
+def test_htmx_is_the_file_that_its_origin_names(world: World) -> None:
+    folder = STATIC / "htmx"
+    told = json.loads((folder / "origin.json").read_text("utf-8"))
+    found = world.roles["visitor"].client.get("/static/htmx.js").content
+    assert (sha256(found), told["version"][:2]) == (told["sha256"], "2.")
+    assert "fee is hereby granted" in world.roles["visitor"].client.get("/static/htmx.txt").text
