@@ -17,7 +17,6 @@ from shiftbench.challenge.store.records import Away
 from shiftbench.challenge.worker import Worker
 from shiftbench.errors import SettingsError
 
-from ..databases import Postgres
 from .challenges import HIDDEN, answers, clock, sealed, submit, truth
 
 QUICK = """
@@ -31,13 +30,6 @@ sandbox.layers, sandbox.probe = (lambda secret: {}), (lambda *given: {"probes": 
 from pathlib import Path
 worker.run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
 """
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    found = Postgres()
-    yield found
-    found.server.cleanup()
 
 
 @pytest.fixture
