@@ -707,6 +707,8 @@ def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
         odd = int(np.argmin(known.fill_null(False).to_numpy()))
         found = f"{values.dtype} values" if values.dtype.is_temporal() else repr(values[odd])
         advice = ""
+        if values[odd] is None:
+            found, advice = "no value", " Fill it, or drop the record."
         if values.dtype == pl.String and values[odd] is not None and column.isidentifier():
             advice = f" Or name a condition, such as '{column} == {json.dumps(values[odd], ensure_ascii=False)}'."
         raise TableError(
