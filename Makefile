@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 PORT ?= 8000
 
-.PHONY: demo demo-networks board browser test quick check bench docs viewer clean
+.PHONY: demo demo-networks board browser test quick check bench docs viewer htmx clean
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -73,6 +73,9 @@ docs: .venv/dev  ## the documentation site in site/
 
 viewer: .venv/base  ## the viewer of scans that the package brings, again from npm: make viewer NIIVUE=0.69.0
 	$(BIN)/python tools/niivue.py $(NIIVUE)
+
+htmx: .venv/base  ## the script of a challenge's pages that the package brings, again from npm: make htmx HTMX=2.0.11
+	$(BIN)/python tools/htmx.py $(HTMX)
 
 clean:
 	rm -rf .venv site demo

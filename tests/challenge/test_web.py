@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
-from shiftbench.challenge.store.records import NewScore, Refused
+from shiftbench.challenge.store.records import UPLOAD_RESTS, NewScore, Refused
 from shiftbench.challenge.web.application import application
 from shiftbench.challenge.web.pages import FORMS
 from shiftbench.challenge.web.security import CHUNK, Rates
@@ -128,6 +128,17 @@ def test_a_file_with_another_hash_is_dropped(anna: Visitor, server: Server):
     assert api.post(f"{path}/complete", json={"sha256": "0" * 64}, headers=token).status_code == 422
     assert api.head(path, headers=token).status_code == 404
     assert server.ledger.submissions() == []
+
+
+def test_the_bytes_of_an_upload_that_is_over_are_removed(anna: Visitor, server: Server, clock: Clock):
+    token = anna.token()
+    begun = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token).json()
+    chunk = {**token, "Upload-Offset": "0"}
+    assert anna.client.patch(f"/api/v1/uploads/{begun['id']}", content=DATA[:5], headers=chunk).status_code == 204
+    assert len([*(server.uploads.state / "uploads").iterdir()]) == 1
+    clock.now += UPLOAD_RESTS + 1
+    sent(anna, token)
+    assert [*(server.uploads.state / "uploads").iterdir()] == []
 
 
 def test_more_bytes_than_declared_are_refused(anna: Visitor):

@@ -252,7 +252,7 @@ def conclude(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where
     if not entries:
         raise SettingsError(f"{board}, {phase}: expected submissions with a score, found none: nothing to rank.")
     parsed = {str(each.submission): where.of(folder) / "parsed" / str(each.submission) for each in entries}
-    ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed), _admin(where, folder))
+    ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed, entries), _admin(where, folder))
     say(f"{len(entries):,} submissions ranked: the board of {phase} shows the final results")
 
 

@@ -147,6 +147,7 @@ def _listening(host: str, port: int) -> socket.socket:
         found = socket.socket(family, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
+        found.listen(1024)  # visitors of the first second wait for the server to start
     except OSError as error:
         raise SettingsError(
             f"expected a free address of this machine, found {host}:{port}: {error.strerror or error}. "

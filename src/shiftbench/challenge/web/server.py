@@ -88,6 +88,7 @@ class Server:
         team = user.team if for_team is None else self.ledger.team(for_team)
         if team is None:
             raise Refused("expected an account in a team, found one without. Found or join a team first.")
+        self.uploads.tidy()
         return self.ledger.begin(chosen.slug, during, user, team=team, file=(name, size))
 
     def upload(self, user: User, key: str) -> Upload:

@@ -27,7 +27,16 @@ class Uploads:
 
     def part(self, upload: Upload) -> Path:
         """Where the bytes of an upload lie until it is complete."""
-        return self.state / "uploads" / f"{upload.id}.part"
+        return self._part(upload.id)
+
+    def _part(self, key: str) -> Path:
+        return self.state / "uploads" / f"{key}.part"
+
+    def tidy(self) -> None:
+        """Remove the bytes of uploads that are over."""
+        for key in self.ledger.forgotten():
+            with _LOCKS[hash(key) % len(_LOCKS)]:
+                self._part(key).unlink(missing_ok=True)
 
     def file(self, sha256: str) -> Path:
         """Where the file of this content lies."""
