@@ -56,6 +56,17 @@ def found(frame: pl.DataFrame, rules: Rules, target: str = "y") -> tuple[Leak, .
     return leaks(parts, ("day",), chosen, Settings("t", target, task=task))
 
 
+def test_neighbours_in_time_that_are_drawn_one_by_one_are_told_with_the_answer(
+    shiftbench: Shiftbench, tmp_path: Path
+):  # fmt: skip
+    days(0.5).write_csv(tmp_path / "t.csv")
+    words = ("--target", "y", "--drop", "kind", "--time", "day", "--method", "mean", "--replicates", 50)
+    alone = did(shiftbench("run", tmp_path / "t.csv", *words, "--out", tmp_path / "alone"))
+    assert "Careful: records next to each other in 'day' are in train and in eval_in" in " ".join(alone.out.split())
+    apart = did(shiftbench("run", tmp_path / "t.csv", *words, "--cluster", "serial", "--out", tmp_path / "apart"))
+    assert "next to each other" not in apart.out + apart.err
+
+
 def test_clusters_are_kept_apart_unless_cut_and_then_the_first_sentence_says_by_how_much(
     shiftbench: Shiftbench, tmp_path: Path
 ) -> None:

@@ -210,7 +210,10 @@ def test_of_too_few_records_nothing_is_concluded_and_that_comes_first(rng, sides
 def test_the_share_of_a_perfect_ranking_has_its_interval_or_is_left_to_the_tables(rng):
     known = model(rng, "m", shift=3.0)
     told = text_of(known)
-    assert re.search(r"it does [\d.−]+ % of what a perfect ranking would \(95 % interval [\d.]+ to [\d.]+\)", told)
+    both = r"[\d.]+ % in-domain and [\d.]+ % on shifted data"
+    assert re.search(
+        rf"it does [\d.−]+ % of what a perfect ranking would \(95 % interval [\d.]+ to [\d.]+; {both}\)", told
+    )
     bare = replace(FEW, intervals=Settings(replicates=100, kind="normal"))
     report = build([(Records(N, shifted=SHIFTED), [known])], bare)
     report = replace(report, scores=tuple(replace(score, low=None, high=None) for score in report.scores))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import SettingsError, TableError
+from shiftbench.errors import CAREFUL, SettingsError, TableError
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
 from shiftbench.methods.targets import OTHER_COLUMN, absent, classes_of, labels
@@ -23,6 +23,11 @@ from shiftbench.pipeline.partitioning import kept_apart, own_ids, rules_of
 from shiftbench.pipeline.settings import Settings
 
 LARGEST_TARGET = 5e74  # twice that, squared, is `check.LARGEST`
+NEIGHBOURS = (
+    CAREFUL
+    + "records next to each other in {time!r} are in train and in eval_in. If such neighbours resemble each other, "
+    "in-domain is too good and intervals are too short: name what belongs together with --cluster, such as a week"
+)
 LABELS = ("group", "by", "apart")  # rules whose columns are only tested for equality
 MOST_CLASSES = 50  # more different values are classes only if there are five rows for each
 
@@ -108,6 +113,8 @@ def prepare(settings: Settings, opened: Opened) -> Data:
     notes += told
     if rules and (why := tables.unusable_id(frame, rules.id)):
         notes.append(f"{why} Name a column of unique ids with --id")
+    if rules and _neighbours_apart(rules, settings):
+        notes.append(NEIGHBOURS.format(time=rules.time))
     if dropped := len(known) - kept.height:
         notes.append(f"{dropped:,} of {len(known):,} rows have no {settings.target!r} and were left out")
     settings = replace(settings, task=task, table_sha256=digest)
@@ -126,6 +133,12 @@ def prepare(settings: Settings, opened: Opened) -> Data:
 def _rules(settings: Settings, frame: pl.DataFrame) -> Rules:
     written = rules_of({"seed": settings.seed, **settings.partition})
     return own_ids(kept_apart(written, clusters=settings.clusters, cut=settings.cut_clusters), frame)
+
+
+def _neighbours_apart(rules: Rules, settings: Settings) -> bool:
+    """Whether records next to each other in time are drawn into train and eval_in one by one."""
+    together = rules.apart or rules.by or settings.clusters or {"train", "eval_in"} & {*rules.where, *rules.ranges}
+    return rules.time is not None and not together
 
 
 def _check_values(frame: pl.DataFrame, forecasts: Sequence[str], rules: Rules | None, *, where: str) -> None:

@@ -308,7 +308,10 @@ def _share(case: Case, ratio: Score) -> str:
     if not (finite(ratio.low) and finite(ratio.high)):
         return ""
     interval = f"{100 * level(case.report):g} % interval {digits.text(ratio.low)} to {digits.text(ratio.high)}"
-    return f"{digits.text(ratio.value)} % of what a perfect ranking would ({interval})"
+    sides = {side: case.score(ratio.system, side, ratio.metric) for side in ("in", "shifted")}
+    told = [f"{digits.text(score.value)} %{_where(side)}" for side, score in sides.items() if score is not None]
+    both = f"; {listed(told)}" if told else ""
+    return f"{digits.text(ratio.value)} % of what a perfect ranking would ({interval}{both})"
 
 
 def _detection(case: Case, area: Score) -> str:
@@ -410,8 +413,8 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     if best is None or _reading(own, nominal) == "hold" or abs(found[best].value - nominal) > off / 2:
         return ""
     told = [f"{title} {digits.text(found[title].value)} %".lstrip() for title in found if title in ("", best)]
-    there = " there" * (side == "shifted")
-    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {', '.join(told)}{there}."
+    where = " on shifted data" * (side == "shifted")
+    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {', '.join(told)}{where}."
 
 
 def _hardly_overlap(case: Case, side: str) -> bool:

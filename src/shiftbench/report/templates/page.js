@@ -18,7 +18,7 @@ function sortable(table) {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...title.childNodes);
-    if (!button.textContent.trim()) button.ariaLabel = "Sort by name";
+    if (!button.textContent.trim()) button.append("Name");
     title.append(button);
     title.ariaSort = "none";
     button.addEventListener("click", () => {
