@@ -427,7 +427,8 @@ def test_the_first_screen_tells_of_conformal_intervals_where_these_are_better(rn
     report = run(rng)
     split, weighted = (100 * coverage(report, rule, "shifted") for rule in ("split", "weighted"))
     told = intervals_sentence(report)
-    wanted = f"Conformal ones calibrated on dev_in contain {split:.1f} %, weighted for the shift {weighted:.1f} % on shifted data."
+    both = f"{split:.1f} %, weighted for the shift {weighted:.1f} % on shifted data"
+    wanted = f"Conformal ones calibrated on dev_in contain {both}."
     assert told.endswith(wanted)
 
 

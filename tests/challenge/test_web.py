@@ -141,6 +141,16 @@ def test_the_bytes_of_an_upload_that_is_over_are_removed(anna: Visitor, server: 
     assert [*(server.uploads.state / "uploads").iterdir()] == []
 
 
+def test_a_file_handed_in_again_leaves_the_stored_one_to_those_who_read_it(anna: Visitor, server: Server):
+    token = anna.token()
+    sent(anna, token)
+    stored = server.uploads.file(hashlib.sha256(DATA).hexdigest())
+    place = stored.stat().st_ino
+    sent(anna, token)
+    assert stored.stat().st_ino == place
+    assert [*(server.uploads.state / "uploads").iterdir()] == []
+
+
 def test_more_bytes_than_declared_are_refused(anna: Visitor):
     token, api = anna.token(), anna.client
     path = "/api/v1/uploads/" + api.post("/api/v1/uploads", json=BEGIN, headers=token).json()["id"]

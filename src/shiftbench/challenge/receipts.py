@@ -322,7 +322,9 @@ def _joined(sizes: Sequence[int], linked: Iterable[tuple[int, int]]) -> list[set
 def _told(document: Mapping[str, Any]) -> str:
     if document["kind"] == "receipt":
         entry = json.loads(document["entry"])
-        said = ", ".join(f"{name} {entry[name]}" for name in ("board", "phase", "team", "score") if name in entry)
+        said = ", ".join(
+            f"{name} {entry[name]}" for name in ("board", "phase", "team", "score", "rank") if name in entry
+        )
         return f"entry {document['index']:,} of {document['size']:,} in the log: {said}"
     if document["kind"] == "checkpoint":
         return f"checkpoint of {document['size']:,} entries, root {document['root'][:16]}…"

@@ -77,7 +77,8 @@ def _answer(shown: float, score: float, margin: float, unit: float, better: Bett
     score = argument.number("score", score, lambda x: not math.isinf(x), "a finite number, or NaN")
     if math.isnan(score) or sign * score >= sign * shown - margin:
         return Rung(shown, climbed=False)
-    return Rung(round(score / unit) * unit if unit else score, climbed=True)
+    rounded = float(f"{round(score / unit) * unit:.15g}") if unit else score  # 12 × 0.1 is 1.2
+    return Rung(rounded, climbed=True)
 
 
 def paired_standard_error(errors: Any, best: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -62,6 +63,35 @@ def test_a_phase_is_concluded_after_its_end_with_an_empty_queue(world: World):
     ledger.conclude("table", OPEN, [], host)
     assert ledger.final("table", "development") == Final(OPEN.ends, [])
     assert [act.action for act in ledger.audit()] == ["concluded", "concluded"]
+
+
+@pytest.mark.parametrize("act", ["conclude", "release"])
+def test_an_upload_begun_in_time_is_over_once_more_is_known(world: World, act: str):
+    anna, host, ledger = world.team("Anna's"), world.user("organiser"), world.ledger
+    assert anna.team is not None
+    upload = ledger.begin("table", HIDDEN, anna, team=anna.team, file=("answers.csv", 9))
+    other = ledger.begin("table", replace(OPEN, ends=None), anna, team=anna.team, file=("answers.csv", 9))
+    world.clock.now = HIDDEN.ends
+    {"conclude": lambda: ledger.conclude("table", HIDDEN, [], host),
+     "release": lambda: ledger.release("table", HIDDEN, host)}[act]()  # fmt: skip
+    assert not ledger.received(upload.id, 0, 9)
+    with pytest.raises(Refused, match="expected an upload that is not over"):
+        ledger.complete(upload.id, "0" * 64)
+    assert ledger.forgotten() == sorted([upload.id, other.id])  # the other one rested for days
+
+
+def test_final_scores_and_ranks_are_lines_of_the_log_that_receipts_show(world: World):
+    anna, host, ledger = world.team("Anna's"), world.user("organiser"), world.ledger
+    number = world.scored(anna, 1.2345, HIDDEN, noise=0.5)
+    before = ledger.scores(number)[0].receipt
+    world.clock.now = HIDDEN.ends
+    ledger.conclude("table", HIDDEN, {"rows": [{"submission": number, "rank": 1, "score": 1.2345}]}, host)
+    after = ledger.scores(number)[0].receipt
+    told, final = (json.loads(ledger.log(place, 1)[0]) for place in (before, after))
+    assert (after, told["score"], final["score"], final["rank"], final["final"]) == (before + 1, 1.2, 1.2345, 1, True)
+    assert {name: final[name] for name in ("board", "phase", "team", "sha256", "labels")} == {
+        name: told[name] for name in ("board", "phase", "team", "sha256", "labels")
+    }
 
 
 def test_a_phase_without_end_is_never_concluded_nor_released(world: World):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
 
 from shiftbench.challenge.definition import Phase
 from shiftbench.challenge.store import schema
-from shiftbench.challenge.store.database import Database
+from shiftbench.challenge.store.log import Log
 from shiftbench.challenge.store.records import WAITING, Act, Announcement, Final, Refused, User
 
 _S = schema.submissions.c
 
 
-class Ends(Database):
+class Ends(Log):
     """Choices, final rankings, disqualifications, announcements, releases and the audit."""
 
     def choose(self, number: int, user: User, phase: Phase, *, chosen: bool = True) -> None:
@@ -46,7 +46,9 @@ class Ends(Database):
     def conclude(self, board: str, phase: Phase, ranking: Any, by: User) -> None:
         """Store the final ranking, which is JSON, of a phase that has ended and has nothing in the queue.
 
-        A later one takes its place, as after a disqualification; the audit tells of each.
+        Each submission ranked gets a line of the log with its final score and rank, which its receipt then shows.
+        Uploads on their way are over. A later ranking takes its place, as after a disqualification; the audit tells of
+        each.
         """
         with self._writing() as (c, now):
             _require_ended(phase, now)
@@ -55,7 +57,21 @@ class Ends(Database):
                 raise Refused(f"expected an empty queue of the phase {phase.name}, found {waiting} submissions. Wait.")
             text = json.dumps(ranking, allow_nan=False)
             c.execute(insert(schema.finals).values(board=board, phase=phase.name, at=now, ranking=text))
+            for row in ranking.get("rows", ()) if isinstance(ranking, dict) else ():
+                self._log_final(c, row, now)
+            _end_uploads(c, _to(board, phase))
             self._note(c, now, by.id, "concluded", f"{board}, {phase.name}")
+
+    def _log_final(self, c: Connection, row: dict[str, Any], now: int) -> None:
+        score, team = schema.scores, schema.teams.c.name.label("team")
+        query = select(_S.id.label("submission"), _S.board, _S.phase, _S.sha256, team, score.c.labels, score.c.scorer)
+        joined = query.join(schema.teams, schema.teams.c.id == _S.team).join(score, score.c.id == _S.score)
+        found = c.execute(joined.where(_S.id == row["submission"])).first()
+        if found is not None:
+            told = {"final": True, "rank": row["rank"], "score": row["score"], "at": now}
+            number = self._append(c, {**found._mapping, **told})
+            newest = select(_S.score).where(_S.id == found.submission).scalar_subquery()
+            c.execute(update(score).where(score.c.id == newest).values(receipt=number))
 
     def final(self, board: str, phase: str) -> Final | None:
         """The final ranking of a phase, once there is one."""
@@ -65,12 +81,13 @@ class Ends(Database):
         return Final(found[0].at, json.loads(found[0].ranking)) if found else None
 
     def release(self, board: str, phase: Phase, by: User) -> None:
-        """Make the labels of a phase that has ended public."""
+        """Make the labels of a phase that has ended public; uploads on their way are over."""
         table = schema.releases
         with self._writing() as (c, now):
             _require_ended(phase, now)
             known = select(table.c.id).where(table.c.board == board, table.c.phase == phase.name)
             if c.execute(known).first() is None:
+                _end_uploads(c, _to(board, phase))
                 c.execute(insert(table).values(board=board, phase=phase.name, at=now))
                 self._note(c, now, by.id, "released labels", f"{board}, {phase.name}")
 
@@ -95,6 +112,8 @@ class Ends(Database):
             name = c.execute(changed.returning(table.c.name)).scalar()
             if name is None:
                 raise Refused("expected a team that exists.", status=404)
+            if reason is not None:
+                _end_uploads(c, schema.uploads.c.team == team)
             self._note(c, now, by.id, action, name if reason is None else f"{name}: {reason}")
 
     def disqualified(self) -> list[tuple[str, str]]:
@@ -124,6 +143,16 @@ class Ends(Database):
         table = schema.audit.c
         query = select(table.at, table.user, table.action, table.subject).order_by(table.id.desc()).limit(limit)
         return [Act(**row._mapping) for row in self._rows(query)]
+
+
+def _to(board: str, phase: Phase) -> ColumnElement[bool]:
+    return and_(schema.uploads.c.board == board, schema.uploads.c.phase == phase.name)
+
+
+def _end_uploads(c: Connection, which: ColumnElement[bool]) -> None:
+    """Uploads on their way are over: their bytes could be chosen now that more is known."""
+    table = schema.uploads
+    c.execute(update(table).where(which, table.c.submission.is_(None)).values(touched=0))
 
 
 def _require_ended(phase: Phase, now: int) -> None:

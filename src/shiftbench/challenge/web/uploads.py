@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +57,10 @@ class Uploads:
                 raise Refused(f"expected {upload.size:,} bytes in all, found more. Begin another upload.", status=413)
             _write(self.part(upload), offset, data)
             if not self.ledger.received(key, offset, len(data)):
-                raise Refused("expected one sender, found two. Ask for the offset and go on from there.")
+                raise Refused(
+                    "expected one sender and an upload that is not over, found two, or its end. Ask for the offset and "
+                    "go on from there, or begin another."
+                )
         return self.ledger.upload(key)
 
     def complete(self, key: str, sha256: str | None = None) -> int:
@@ -73,7 +77,7 @@ class Uploads:
                 self._require(found, sha256, upload)
                 self.file(found).parent.mkdir(mode=0o700, exist_ok=True)
                 self.part(upload).with_suffix(".sha256").write_text(found, encoding="ascii")
-                part.replace(self.file(found))
+                _keep(part, self.file(found))
             told = part.with_suffix(".sha256")
             submission = self.ledger.complete(key, told.read_text(encoding="ascii"))
             told.unlink()
@@ -88,6 +92,13 @@ class Uploads:
         """Remove an upload that is not complete, with its bytes."""
         self.ledger.abandon(upload.id)
         self.part(upload).unlink(missing_ok=True)
+
+
+def _keep(part: Path, place: Path) -> None:
+    """Move a file to the place of its content, unless that is there: a reader may have it open."""
+    with suppress(FileExistsError):
+        os.link(part, place)
+    part.unlink()
 
 
 def _write(path: Path, offset: int, data: bytes) -> None:
