@@ -178,7 +178,7 @@ def _zip(path: Path, members: dict[str, bytes], attributes: int = 0) -> Path:
         ({"/etc/passwd.nii": b"x"}, 0, "path of plain words"),
         ({"a..b/c.nii": b"x"}, 0, "path of plain words"),
         ({"model.pkl": b"x"}, 0, "path of plain words"),
-        ({"1_prob.nii": b"/work/sealed/truth"}, 0o120777, "found a link"),
+        ({"1_prob.nii": b"/elsewhere/sealed/truth"}, 0o120777, "found a link"),
         ({}, 0, "found none"),
         ({"1_prob.nii.gz": b"no"}, 0, "NIfTI"),
     ],
