@@ -421,6 +421,18 @@ def test_two_models_are_compared_in_the_first_sentence(rng):
     assert ", p < 0.001" in text
 
 
+def test_models_that_are_compared_by_different_measures_are_told_as_such(rng):
+    names = ("negated_confidence", "entropy_of_expected")
+    errors = [rng.random(N) < 0.3 for _ in names]
+    pair = [
+        scored.given(name[:1], wrong.astype(float), {name: wrong + rng.random(N)})
+        for name, wrong in zip(names, errors, strict=True)
+    ]
+    told = text_of(*pair)
+    assert "Their uncertainties are different measures: negated confidence of n, entropy of expected of e." in told
+    assert "different measures" not in text_of(model(rng, "a"), model(rng, "b", scale=2))
+
+
 def test_of_several_models_alone_the_best_is_told_first(rng):
     models = [model(rng, "a"), model(rng, "b", scale=2), model(rng, "c", scale=3)]
     assert text_of(*models).startswith("Of 3 models, lowest RMSE on shifted data: a, ")

@@ -526,7 +526,16 @@ def _pair(case: Case) -> Iterator[Finding]:
         whom = "them" if says else f"{named(first)} and {named(second)}"
         says.append(f"{'in' if says else 'In'} {' and '.join(alike)} no test tells {whom} apart")
     if says:
-        yield Finding(f"{'; '.join(says)}.", "comparisons")
+        yield Finding(f"{'; '.join(says)}.{_different_measures(case, first, second)}", "comparisons")
+
+
+def _different_measures(case: Case, first: str, second: str) -> str:
+    """A sentence where two models are compared by different measures of uncertainty; "" where by the same one."""
+    measures = {system.name: system.measure for system in case.report.systems}
+    one, other = (_named(measures[name])[2:-1] for name in (first, second))
+    if not one or not other or one == other:
+        return ""
+    return f" Their uncertainties are different measures: {one} of {named(first)}, {other} of {named(second)}."
 
 
 def _test_sets(case: Case, front: System) -> Iterator[Finding]:
