@@ -66,6 +66,15 @@ class Decided:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """The options of the baselines that are fitted."""
+
+    method: o.Methods = None
+    members: o.Members = None
+    cores: o.Cores = 0
+
+
 def _subset(text: str) -> Literal["full", "in", "shifted"]:
     known: dict[str, Literal["full", "in", "shifted"]] = {"full": "full", "in": "in", "shifted": "shifted"}
     if text not in known:
@@ -99,9 +108,7 @@ def new(
     track: Annotated[str, typer.Option("--track", help="Track that a folder of labels is of [table].")] = "table",
     data: Annotated[Path | None, typer.Option("--data", help="Data of the track [an example, made now].")] = None,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Size of the example.")] = None,
-    method: o.Methods = None,
-    members: o.Members = None,
-    cores: o.Cores = 0,
+    fitted: Fitted,
 ) -> None:
     """Make a challenge, or add a board to one: what participants see, what is sealed, and baselines.
 
@@ -110,7 +117,6 @@ def new(
     """
     from shiftbench import tracks
     from shiftbench.challenge import creation, manifest
-    from shiftbench.cli.terminal import cores_or_all
 
     terms, place = decided.terms(), Path(what or "")
     if (data is not None or rows is not None) and what not in tracks.names():
@@ -124,18 +130,16 @@ def new(
         elif what is not None and place.is_dir() and config is None:
             build = creation.of_folder(terms, place, track)
         else:
-            build = _of_table(terms, place if what else None, config, method, members, cores_or_all(cores), progress)
+            build = _of_table(terms, place if what else None, config, fitted, progress)
         creation.add(out, terms, build)
     say(f"public:   {out / manifest.PUBLIC / terms.slug}\nsealed:   {out / manifest.SEALED / terms.slug}")
     say(f"settings: {out / 'challenge.toml'}\nnext:     shiftbench serve {out}")
 
 
-def _of_table(
-    terms: Terms, table: Path | None, config: Path | None, method: list[str] | None, members: int | None, cores: int,
-    progress: Progress,
-) -> Build:  # fmt: skip
+def _of_table(terms: Terms, table: Path | None, config: Path | None, fitted: Fitted, progress: Progress) -> Build:
     """A board on a table, with the settings of a file and the methods that are named."""
     from shiftbench.challenge.table_board import from_table
+    from shiftbench.cli.terminal import cores_or_all
     from shiftbench.pipeline import settings
 
     if config is None:
@@ -144,13 +148,13 @@ def _of_table(
             "found none of them. `shiftbench example table` writes a table with settings."
         )
     plain = settings.read_checked(config)
-    given: dict[str, Any] = {"members": members} | ({"table": str(table)} if table else {})
+    given: dict[str, Any] = {"members": fitted.members} | ({"table": str(table)} if table else {})
     chosen = settings.from_dict(settings.merge(plain, given))
-    if methods := o.listed(method):
+    if methods := o.listed(fitted.method):
         chosen = settings.from_dict(
             {**settings.merge(plain, given), "method": None, "methods": [{"name": each} for each in methods]}
         )
-    return from_table(terms, chosen, cores=cores, progress=progress)
+    return from_table(terms, chosen, cores=cores_or_all(fitted.cores), progress=progress)
 
 
 def seal(folder: Folder) -> None:
