@@ -96,9 +96,13 @@ class Uploads:
 
 def _keep(part: Path, place: Path) -> None:
     """Move a file to the place of its content, unless that is there: a reader may have it open."""
-    with suppress(FileExistsError):
-        os.link(part, place)
-    part.unlink()
+    try:
+        with suppress(FileExistsError):
+            os.link(part, place)
+    except OSError:  # a file system without hard links
+        part.replace(place)
+    else:
+        part.unlink()
 
 
 def _write(path: Path, offset: int, data: bytes) -> None:
