@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
+import shiftbench
 from shiftbench.errors import UnknownNameError
 from shiftbench.io import files
 
@@ -68,7 +69,7 @@ def measured(name: str, module: Any) -> list[dict[str, Any]]:
             "bound": bound,
             "ok": None if bound is None else bool(ratio <= bound),
             "seconds": seconds,
-            "shiftbench": version("shiftbench"),
+            "shiftbench": shiftbench.__version__,
         }
         for what, ratio, bound in ratios
     ]

@@ -55,6 +55,8 @@ _HOMES = {
     "ShiftbenchWarning": "errors",
 }
 
+__version__ = "0.14.0"  # the one source: pyproject.toml reads it, too
+
 __all__ = [
     "MEASURES",
     "Categorical",
@@ -84,10 +86,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("shiftbench")
     if name == "metrics":
         return importlib.import_module("shiftbench.metrics")
     if name in _HOMES:

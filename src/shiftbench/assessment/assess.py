@@ -8,12 +8,11 @@ import platform
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from shiftbench import argument, check
+from shiftbench import __version__, argument, check
 from shiftbench.assessment import curves
 from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Basis, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
@@ -238,7 +237,7 @@ def _recipe(options: Options, splits: Sequence[tuple[Records, Sequence[Scored]]]
             "used": {split: options.intervals.chosen(count) for split, count in units.items()},
             "resampled": "clusters" if any(records.clusters is not None for records, _ in splits) else "records",
         },
-        "versions": {"shiftbench": version("shiftbench"), "numpy": np.__version__, "python": platform.python_version()},
+        "versions": {"shiftbench": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }
 
 

@@ -19,7 +19,6 @@ records, or a label as one-hot probabilities.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench import argument, check
+from shiftbench import __version__, argument, check
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles, concatenated
 from shiftbench.errors import ArrayError, PredictionsError, TableError, quoted
 from shiftbench.io import tables
@@ -88,7 +87,7 @@ class Predictions:
         if problems:
             raise PredictionsError(*problems)
         object.__setattr__(self, "ids", ids)
-        version = {"package_version": importlib.metadata.version("shiftbench")}
+        version = {"package_version": __version__}
         object.__setattr__(self, "metadata", {**version, **self.metadata})
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from shiftbench import __version__
 from shiftbench.cli import native
 from shiftbench.cli.command import HELP
 from shiftbench.cli.forms import commands, groups
@@ -47,9 +48,7 @@ for name, about, functions in groups():
 def shiftbench(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     """Does a model stay good when the world shifts, and does it know when it does not?"""
     if version:
-        from importlib.metadata import version as version_of
-
-        print(f"shiftbench {version_of('shiftbench')}")  # noqa: T201
+        print(f"shiftbench {__version__}")  # noqa: T201
         raise typer.Exit
 
 

@@ -12,14 +12,13 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shiftbench import argument, check
+from shiftbench import __version__, argument, check
 from shiftbench.errors import PartitionError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.partition.engine import Partition
@@ -63,7 +62,7 @@ class Manifest:
             windows={name: list(window) for name, window in partition.windows.items()},
             digests={name: digest(partition.ids_of(name)) for name in PARTITIONS},
             source=None if source is None else _sha256(argument.path(source, error=PartitionError)),
-            version=version("shiftbench"),
+            version=__version__,
         )
 
     @property

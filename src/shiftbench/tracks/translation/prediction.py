@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from shiftbench import __version__
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Hypotheses
 from shiftbench.ensembles.ensemble import Index
@@ -47,7 +47,7 @@ class Place:
     @classmethod
     def of(cls, folder: Path, name: str, **depends: Any) -> Place:
         """In a folder, for a system; depends: JSON values."""
-        known = json.dumps({**depends, "version": version("shiftbench")}, sort_keys=True)
+        known = json.dumps({**depends, "version": __version__}, sort_keys=True)
         return cls(folder / f"{files.name_of(name)}{ENDING}", hashlib.sha256(known.encode()).hexdigest())
 
     @property
