@@ -13,13 +13,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench.challenge import forms, manifest, sandbox
+from shiftbench import __version__
+from shiftbench.challenge import forms, manifest, ranks, sandbox
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.sandbox import Fault, Refused
 from shiftbench.errors import MissingExtraError, PredictionsError, SettingsError, ShiftbenchError
@@ -62,7 +62,7 @@ class Outcome:
 
 def scorer() -> str:
     """The version of the scorer, which stands beside each score."""
-    return f"shiftbench {version('shiftbench')}"
+    return f"shiftbench {__version__}"
 
 
 def validate(board: Board, file: Path) -> list[str]:
@@ -154,39 +154,41 @@ def ranking(
 ) -> dict[str, Any]:
     """The final ranking of submissions by paired tests on the headline score, as JSON.
 
-    A rank is one more than the number of teams found better (differences on the same records, adjusted by Holm's
-    method, of very many pairs by Romano & Wolf's); so systems that cannot be told apart share a rank. Within a rank
-    they stand in the order of `parsed`, which should be that of arrival.
+    Ranks and order are those of `ranks.ranked`. Pairs of teams are one family of tests (differences on the same
+    records, adjusted by Holm's method, of very many pairs by Romano & Wolf's), pairs of a reference and a team another;
+    references are not compared with each other.
 
     Args:
         folder, board, phase: as of `evaluate`.
-        parsed: name → arrays. Names are the numbers of submissions.
+        parsed: name → arrays, in the order of arrival. Names are the numbers of submissions.
         entries: what is known of them; adds `team`, `begun`, `reference` and `chosen` to the rows. References take no
             rank from teams.
 
     Returns:
-        `rows`, the best rank first: `submission`, `rank`, `score`, `low`, `high`, `better_than` (positions of rows);
-        `comparisons`: `a`, `b` (positions of rows), `difference`, `low`, `high`, `p`, `p_adjusted`.
+        `rule`: in words; `rows`, in the order in which they stand: `submission`, `rank`, `score`, `low`, `high`,
+        `better_than` (positions of rows); `comparisons`: `a`, `b` (positions of rows), `difference`, `low`, `high`,
+        `p`, `p_adjusted`, `better` (a position, or None).
     """
+    from shiftbench.scores.metric import METRICS
+
     during, names = _phase(board, phase), list(parsed)
     scored = _scored(folder, board, during, {name: sandbox.arrays(place) for name, place in parsed.items()})
     records, systems = _part(scored, folder, board, during)
     values = _values(board, scored, records, systems)
     drawn = _replicates(board, scored, records, systems)
-    compared = [] if drawn is None else _comparisons(board, drawn[0])
     known = {str(each.submission): each for each in entries}
     reference = [name in known and known[name].reference for name in names]
-    beaten = [0] * len(names)
-    for each in compared:
-        if each["winner"] is not None:
-            loser = each["b"] if each["winner"] == each["a"] else each["a"]
-            beaten[loser] += not reference[each["winner"]]
-    order = sorted(range(len(names)), key=lambda k: (beaten[k], k))
+    compared = [] if drawn is None else _comparisons(board, drawn[0], reference)
+    found = [
+        (each["winner"], each["a"] + each["b"] - each["winner"]) for each in compared if each["winner"] is not None
+    ]
+    losses = np.array(values) * (1 if METRICS[board.metric].better == "min" else -1)
+    standing, order = ranks.ranked(found, reference, losses)
     rows = []
     for k in order:
         low, high = (None, None) if drawn is None else _interval(drawn[0], values[k], drawn[1], k)
         row: dict[str, Any] = {
-            "submission": int(names[k]) if names[k].isdigit() else names[k], "rank": 1 + beaten[k],
+            "submission": int(names[k]) if names[k].isdigit() else names[k], "rank": standing[k],
             "score": _or_none(values[k]), "low": low, "high": high,
         }  # fmt: skip
         if (entry := known.get(names[k])) is not None:
@@ -201,7 +203,10 @@ def ranking(
         row["better_than"] = sorted(
             each["a"] + each["b"] - position for each in matrix if each["better"] == position
         )  # fmt: skip
-    return {"metric": board.metric, "subset": board.subset, "level": LEVEL, "rows": rows, "comparisons": matrix}
+    return {
+        "metric": board.metric, "subset": board.subset, "level": LEVEL, "rule": ranks.RULE, "rows": rows,
+        "comparisons": matrix,
+    }  # fmt: skip
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -396,24 +401,34 @@ def _finest(result: Bootstrap, units: int) -> float:
     return _noise(alone, 0.0) / math.sqrt(max(units, 1))
 
 
-def _comparisons(board: Board, result: Bootstrap) -> list[dict[str, Any]]:
-    """All pairs, with what is better according to an adjusted test."""
+def _comparisons(board: Board, result: Bootstrap, reference: Sequence[bool]) -> list[dict[str, Any]]:
+    """All pairs but those of references, with what is better according to a test that is adjusted in its family."""
     from shiftbench.scores.metric import METRICS
-    from shiftbench.scores.multiplicity import holm, step_down
 
-    numbers = [tuple(float(each[0]) for each in result.difference(pair)) for pair in range(len(result.pairs))]
-    p = [four[3] for four in numbers]
-    if len(result.replicates) and len(p) > MOST_BY_HOLM:
-        observed, drawn = zip(*(result.distances(pair, 0) for pair in range(len(p))), strict=True)
-        adjusted = step_down(p, np.array(observed), np.array(drawn))
-    else:
-        adjusted = holm(p)
+    families = [[pair for pair, (a, b) in enumerate(result.pairs) if reference[a] + reference[b] == count]
+                for count in (0, 1)]  # fmt: skip
+    numbers = {pair: tuple(float(each[0]) for each in result.difference(pair)) for pair in (*families[0], *families[1])}
+    adjusted = {
+        pair: p for family in families for pair, p in zip(family, _adjusted(result, family, numbers), strict=True)
+    }
     lower_wins, found = METRICS[board.metric].better == "min", []
-    for (a, b), (difference, low, high, alone), joint in zip(result.pairs, numbers, adjusted, strict=True):
+    for pair, (difference, low, high, alone) in sorted(numbers.items()):
+        (a, b), joint = result.pairs[pair], adjusted[pair]
         winner = (a if (difference < 0) == lower_wins else b) if joint < LEVEL else None
-        told = {"difference": difference, "low": low, "high": high, "p": alone, "p_adjusted": float(joint)}
+        told = {"difference": difference, "low": low, "high": high, "p": alone, "p_adjusted": joint}
         found.append({"a": a, "b": b, **{name: _or_none(x) for name, x in told.items()}, "winner": winner})
     return found
+
+
+def _adjusted(result: Bootstrap, family: Sequence[int], numbers: Mapping[int, tuple[float, ...]]) -> list[float]:
+    """The p-values of a family of pairs, adjusted for their number."""
+    from shiftbench.scores.multiplicity import holm, step_down
+
+    p = [numbers[pair][3] for pair in family]
+    if not len(result.replicates) or len(p) <= MOST_BY_HOLM:
+        return [float(each) for each in holm(p)]
+    observed, drawn = zip(*(result.distances(pair, 0) for pair in family), strict=True)
+    return [float(each) for each in step_down(p, np.array(observed), np.array(drawn))]
 
 
 def _or_none(value: float) -> float | None:

@@ -253,6 +253,21 @@ def test_references_take_no_rank_from_teams(three):
     ]  # fmt: skip
 
 
+def test_references_are_not_among_the_comparisons_that_teams_are_adjusted_for(three):
+    folder, places = three
+    alone = scoring.ranking(folder, BOARD, HIDDEN, {name: places[name] for name in ("3", "5")})
+    more = {**places, "6": places["4"], "7": places["4"]}
+    entries = [Entry(int(name), n, f"team {name}", n, name in ("4", "6", "7"), False) for n, name in enumerate(more)]
+    found = scoring.ranking(folder, BOARD, HIDDEN, more, entries)
+    names = [row["submission"] for row in found["rows"]]
+    tested = {frozenset((names[each["a"]], names[each["b"]])): each["p_adjusted"] for each in found["comparisons"]}
+    assert tested[frozenset((3, 5))] == alone["comparisons"][0]["p_adjusted"]
+    references = {4, 6, 7}
+    assert not any(pair <= references for pair in tested)
+    assert len(tested) == 1 + 2 * len(references)
+    assert "stand in the order of their arrival" in found["rule"]
+
+
 def test_a_report_is_a_page(three, tmp_path):
     folder, places = three
     page = scoring.report(folder, BOARD, DEV, {"a": places["3"], "b": places["4"]}, tmp_path / "out")

@@ -152,3 +152,16 @@ def test_every_act_of_an_organiser_is_in_the_audit(world: World):
         "concluded", "released labels", "set the clock",
     ]  # fmt: skip
     assert {act.user for act in ledger.audit()} == {host.id, admin.id, None}
+
+
+def test_entries_stand_in_the_order_of_their_first_bytes(world: World):
+    slow, quick, ledger = world.team("Slow"), world.team("Quick"), world.ledger
+    early = ledger.begin("table", HIDDEN, slow, team=slow.team, file=("a.csv", 9))
+    world.clock.now += 1
+    second = world.scored(quick, 1.0, HIDDEN)
+    assert ledger.received(early.id, 0, 9)
+    first = ledger.complete(early.id, "0" * 64)
+    assert world.work(score(1.0)) == first
+    assert [entry.submission for entry in ledger.chosen("table", HIDDEN.name, better="min", hidden=True)] == [
+        first, second,
+    ]  # fmt: skip

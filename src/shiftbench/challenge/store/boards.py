@@ -86,7 +86,7 @@ class Boards(Log):
     def chosen(
         self, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
     ) -> list[Entry]:
-        """The submissions that count at the end: those that teams chose, else the best one; references, too.
+        """The submissions that count at the end, by arrival: those that teams chose, else the best; references, too.
 
         hidden: as of the phase, so that without a choice the best one is that of the Ladder.
         """
@@ -95,7 +95,7 @@ class Boards(Log):
         deciding = {row.team for row in own}
         best = [row for row in self._rows(_best(board, phase, better, hidden, labels)) if row.team not in deciding]
         entries = [_entry(row, chosen=row.team in deciding) for row in [*own, *best]]
-        return sorted(entries, key=lambda entry: entry.submission)
+        return sorted(entries, key=lambda entry: (entry.begun, entry.submission))  # its first byte counts
 
 
 def _newest(board: str, phase: str, labels: str | None) -> Select[Any]:

@@ -17,6 +17,10 @@ from shiftbench.challenge.web.results import MOST_COMPARED
 from shiftbench.challenge.web.server import Server
 
 State = Literal["to come", "open", "closed"]
+RULE_BEFORE = (  # of rankings that were stored without one, by version 0.14.0
+    "A rank is one more than the number of entries of teams that a paired test on the same records finds better; "
+    "within a rank the earlier one stands first. References have no rank."
+)
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class FinalRow:
-    """An entry of a final ranking. rank: 1 + the number of teams found better; better_than: positions of rows."""
+    """An entry of a final ranking. rank: see the ranking's rule; better_than: positions of rows."""
 
     submission: int
     rank: int
@@ -168,11 +172,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class FinalRanking:
-    """The final ranking of a phase, the best rank first; level: of the tests behind the ranks."""
+    """The final ranking of a phase, the best rank first; level: of the tests behind the ranks; rule: in words."""
 
     at: int
     metric: str
     level: float
+    rule: str
     rows: list[FinalRow]
     comparisons: list[Pair]
 
@@ -224,7 +229,8 @@ def final(server: Server, chosen: Board, during: Phase) -> FinalRanking | None:
     known = {each.submission: each for each in server.rows(chosen, during)}
     rows = [_final_row(server, row, known) for row in found.ranking["rows"]]
     pairs = [Pair(**{name: each[name] for name in Pair.__dataclass_fields__}) for each in found.ranking["comparisons"]]
-    return FinalRanking(found.at, chosen.metric, float(found.ranking["level"]), rows, pairs)
+    level, rule = float(found.ranking["level"]), str(found.ranking.get("rule", RULE_BEFORE))
+    return FinalRanking(found.at, chosen.metric, level, rule, rows, pairs)
 
 
 def _final_row(server: Server, row: dict[str, Any], known: dict[int, Row]) -> FinalRow:
