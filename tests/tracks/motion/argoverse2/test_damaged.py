@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -57,12 +58,27 @@ SCENARIO = {
 DAMAGE = LOG | SCENARIO
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log of six scenes and a scenario of one."""
-    made.log(tmp_path / "source" / "a" / "log")
-    made.scenario(tmp_path / "source" / "a" / "scenario")
-    return tmp_path / "source"
+    folder = tmp_path_factory.mktemp("recordings")
+    made.log(folder / "a" / "log")
+    made.scenario(folder / "a" / "scenario")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their import, in which nothing is damaged."""
+    folder = tmp_path_factory.mktemp("whole") / "scenes"
+    _import(recordings, folder)
+    return folder
+
+
+@pytest.fixture
+def source(recordings: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(recordings, tmp_path / "source"))
 
 
 def _import(source: Path, folder: Path, **named):
@@ -78,14 +94,15 @@ def _listed(folder: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_what_is_whole_is_taken_and_each_kind_of_damage_is_named(kind: str, source: Path, tmp_path: Path) -> None:
-    _import(source, tmp_path / "whole")
-    assert not (tmp_path / "whole" / "damaged.jsonl").exists()
+def test_what_is_whole_is_taken_and_each_kind_of_damage_is_named(
+    kind: str, source: Path, whole: Path, tmp_path: Path
+) -> None:
+    assert not (whole / "damaged.jsonl").exists()
     spoil, words = DAMAGE[kind]
     spoil(source / "b")
     imported = _import(source, tmp_path / "out")
     assert (imported.recordings, imported.scenes, imported.requests) == (2, 7, 15)
-    assert _scenes(tmp_path / "out") == _scenes(tmp_path / "whole")
+    assert _scenes(tmp_path / "out") == _scenes(whole)
     (left,) = imported.damaged
     assert left.recording == ("made" if kind == "twice" else "b" if kind in LOG or kind == "no map of it" else "bad")
     assert any(words in problem and str(source / "b") in problem for problem in left.problems)

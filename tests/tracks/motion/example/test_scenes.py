@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from shiftbench.tracks.motion.example.habits import HABITS, habits_in
 from shiftbench.tracks.motion.maps.feature_map import CHANNELS, feature_maps
 from shiftbench.tracks.motion.maps.vector_features import agent_history, neighbours, polylines
 from shiftbench.tracks.motion.partitions import partition_of
-from shiftbench.tracks.motion.schema import City, Maneuver, Precipitation
+from shiftbench.tracks.motion.schema import City, Maneuver, Precipitation, Season, SunPhase
 
 from . import simple
 
@@ -209,10 +211,31 @@ def test_weather_changes_speed_and_braking():
         assert snow.wander_m > rain.wander_m > dry.wander_m
 
 
+@pytest.fixture(scope="module")
+def errors_in():
+    """The mean errors of simple predictors in as many scenes of the same town, by weather."""
+
+    def errors(weather):
+        found = list(scenes("eval", 40, seed=3, weather=(City.MOSCOW, weather)))
+        return [
+            np.mean([ade for ade, *_ in simple.errors(found, predict)])
+            for predict in (simple.constant_velocity, simple.lane_following)
+        ]
+
+    return cache(errors)
+
+
 @pytest.mark.parametrize("weather", [Precipitation.RAIN, Precipitation.SNOW])
-def test_weather_alone_makes_a_town_hard_to_predict(weather):
-    """The same town, as many scenes each: simple predictors are worse by a fifth or more."""
-    dry, wet = (list(scenes("eval", 80, seed=3, weather=(City.MOSCOW, each))) for each in (Precipitation.NO, weather))
-    for predict in (simple.constant_velocity, simple.lane_following):
-        ade = [np.mean([ade for ade, *_ in simple.errors(each, predict)]) for each in (dry, wet)]
-        assert ade[1] > 1.2 * ade[0]
+def test_weather_alone_makes_a_town_hard_to_predict(weather, errors_in):
+    """Simple predictors are worse by a fifth or more."""
+    for wet, dry in zip(errors_in(weather), errors_in(Precipitation.NO), strict=True):
+        assert wet > 1.2 * dry
+
+
+def test_tags_fit_together(towns):
+    for scene in towns:
+        assert scene.tags.season in (Season.SUMMER, Season.AUTUMN, Season.WINTER)
+        if scene.tags.precipitation is Precipitation.SNOW:
+            assert scene.tags.season is Season.WINTER
+            assert scene.tags.track not in (City.TEL_AVIV, City.MODIIN)
+    assert len({scene.tags.sun_phase for scene in towns} - {SunPhase.UNKNOWN}) == 3

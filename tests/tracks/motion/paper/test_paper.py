@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -23,6 +24,18 @@ from shiftbench.tracks.motion.schema import COUNTS, PARTITIONS
 from tests.tracks.motion.paper import made
 
 FIRST = "RIP-BC deep MA K=5"
+
+
+@cache
+def of_one():
+    """The tables of the report by cNLL alone."""
+    return paper.tables([made.run()])
+
+
+@cache
+def of_all():
+    """The tables of all reports of a run."""
+    return paper.tables(made.reports())
 
 
 def found(tables, number, *words):
@@ -46,7 +59,7 @@ def shown(table, label):
 def test_every_printed_value_stands_in_its_table_once(layout):
     frame = published.results(track="motion").filter(pl.col("source") == f"{layout.paper}, {layout.number}")
     counted = Counter()
-    for table in found(paper.tables([made.run()]), layout.number):
+    for table in found(of_one(), layout.number):
         for row, cells in zip(table.rows, table.cells, strict=True):
             for column, entry in zip(table.columns, cells, strict=True):
                 for value in entry.printed:
@@ -69,7 +82,7 @@ PLACE = ("dataset", "subset", "metric", "unit", "printed")
 
 
 def test_known_cells_of_the_paper():
-    tables = paper.tables([made.run()])
+    tables = of_one()
     robust = found(tables, "Table 7", "cNLL", "development")[0]
     assert [cell(robust, FIRST, name).printed[0].text for name in ("r_auc", "f1_auc", "f1_at_95", "roc_auc")] == [
         "9.08", "65.2", "90.6", "49.2",
@@ -81,12 +94,12 @@ def test_known_cells_of_the_paper():
 
 
 def test_the_first_version_prints_the_same_errors():
-    table = found(paper.tables([made.run()]), "Table 20")[0]
+    table = found(of_one(), "Table 20")[0]
     assert any(note.endswith("Table 13, the same in every value.") for note in table.notes)
 
 
 def test_values_of_the_first_version_that_were_filled_in_are_marked():
-    table = found(paper.tables([made.run()]), "Table 14", "evaluation")[0]
+    table = found(of_one(), "Table 14", "evaluation")[0]
     row = [entry.system for entry in table.rows].index("RIP-BC deep LQ K=1")
     place = [(column.metric, column.subset) for column in table.columns].index(("roc_auc", "full"))
     assert table.in_print(row, place) == "52.8ᵃ"
@@ -117,7 +130,7 @@ def test_scores_are_called_as_reports_call_them(name, expected):
 
 
 def test_scores_come_from_whichever_report_holds_them():
-    tables = paper.tables(made.reports())
+    tables = of_all()
     cnll, ade, every = made.reports()
     for table, split in zip(found(tables, "Table 7", "cNLL"), ("dev", "eval"), strict=True):
         for metric, factor in {"r_auc": 1.0, "f1_auc": 100.0, "f1_at_95": 100.0, "roc_auc": 100.0}.items():
@@ -131,13 +144,13 @@ def test_scores_come_from_whichever_report_holds_them():
 
 
 def test_a_single_model_stands_where_one_member_does():
-    table = found(paper.tables(made.reports()), "Table 20", "development")[0]
+    table = found(of_all(), "Table 20", "development")[0]
     score = made.run().score("cnll", system="BC alone", split="dev", subset="in")
     assert cell(table, "RIP-BC deep MA K=1", "cnll", "in").value == score.value
 
 
 def test_systems_that_the_paper_does_not_have_come_last():
-    tables = paper.tables(made.reports())
+    tables = of_all()
     assert [row.system for row in found(tables, "Table 6")[0].rows][4:] == ["vector"]
     rows = [row.system for row in found(tables, "Table 20")[0].rows]
     assert len(rows) == len(set(rows))
@@ -149,7 +162,7 @@ MASKS = "RIP-BC MC dropout (one network) MA K=3"
 
 
 def test_masks_of_one_network_have_a_row_of_their_own_and_the_printed_dropout_is_of_trained_networks():
-    tables = paper.tables(made.reports())
+    tables = of_all()
     every = made.run(every=True)
     for number, metric in (("Table 20", "cnll"), ("Table 21", "r_auc")):
         table = found(tables, number, "evaluation")[0]
@@ -161,9 +174,7 @@ def test_masks_of_one_network_have_a_row_of_their_own_and_the_printed_dropout_is
         assert (bool(shown["RIP-BC dropout MA K=3"].printed), shown[MASKS].printed) == (True, ())
         assert sum(note.startswith("Members of MC dropout are masks of one network") for note in table.notes) == 1
     assert not any(row.system == MASKS for row in found(tables, "Table 7")[0].rows)
-    assert not any(
-        note.startswith("Members of MC dropout") for note in found(paper.tables([made.run()]), "Table 20")[0].notes
-    )
+    assert not any(note.startswith("Members of MC dropout") for note in found(of_one(), "Table 20")[0].notes)
 
 
 def test_dropout_of_earlier_reports_was_masks_of_one_network():
@@ -180,14 +191,14 @@ def test_dropout_of_earlier_reports_was_masks_of_one_network():
 
 
 def test_systems_of_print_that_no_run_has_are_rows_too():
-    table = found(paper.tables([made.run()]), "Table 21")[0]
+    table = found(of_one(), "Table 21")[0]
     entry = cell(table, "RIP-DIM dropout LQ K=3", "r_auc")
     assert entry.value is None
     assert entry.printed
 
 
 def test_bold_are_the_systems_of_rank_one_and_nothing_else():
-    own = {row.system: row.own for row in found(paper.tables(made.reports()), "Table 20", "evaluation")[0].rows}
+    own = {row.system: row.own for row in found(of_all(), "Table 20", "evaluation")[0].rows}
     place = ("eval", "full", "weighted_ade")
     ranks = (Rank(*place, own["vector"], 1), Rank(*place, own[FIRST], 2))
     enough = {"level": 0.95, "replicates": 1_000_000, "used": {"eval": "percentile"}}
@@ -227,7 +238,7 @@ def test_what_is_done_otherwise_is_said():
     assert "accepts errors by the threshold 30, the paper up to 25." in notes
     assert "scores by the rule 'exact'; print by 'published'" in notes
     assert "has no report by weightedADE" in " ".join(found(tables, "Table 14")[0].notes)
-    assert "accepts" not in " ".join(found(paper.tables([made.run()]), "Table 21")[0].notes)
+    assert "accepts" not in " ".join(found(of_one(), "Table 21")[0].notes)
 
 
 def test_distance_from_print_is_told_of_official_data_alone():
@@ -251,7 +262,7 @@ def test_reports_of_other_tracks_and_tasks_are_refused():
 
 
 def test_tags_are_counted_beside_print():
-    tables = paper.tables([made.run()])
+    tables = of_one()
     assert shown(found(tables, "Table 16")[0], "Location: Moscow") == (
         "450,504",
         "107",
