@@ -701,8 +701,8 @@ def test_an_archive_of_too_many_members_is_refused_before_all_are_listed(ending,
 
 
 def test_listing_and_unpacking_tell_how_far_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(container, "TOLD", 10)
-    monkeypatch.setattr(unpacking, "TOLD", 10)
+    monkeypatch.setattr(container, "REPORT_EVERY", 10)
+    monkeypatch.setattr(unpacking, "REPORT_EVERY", 10)
     packed, told = tar_of(tmp_path / "a.tar", *(member(f"m{k}", 3) for k in range(30))), []
     unpack(packed, tmp_path / "all", progress=lambda *each: told.append(each))
     size = packed.stat().st_size

@@ -188,6 +188,10 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
             chosen, found["named"], found["data"], tasks, options, cores=cores_or_all(given.cores), progress=progress,
             names=found["names"], **{name: value for name, value in changes.items() if value is not None},
         )  # fmt: skip
+        asked = {"command": _command(files)}
+        results = [
+            replace(result, report=replace(result.report, recipe=result.report.recipe | asked)) for result in results
+        ]
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
     show(*(result.report for result in results), full=given.full, below=len(pages))
@@ -331,8 +335,9 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
                     joined.task, "error"
                 ),
                 recipe={
-                    "files": {_told(file, inputs): sha256(file) for file in inputs},
+                    "files": {_source_name(file, inputs): sha256(file) for file in inputs},
                     "manifests": joined.manifests,
+                    "command": command,
                     "clusters": list(given.columns.clusters),
                 },
             )
@@ -411,7 +416,7 @@ def _short(file: Path, files: list[Path]) -> str:
     return stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
 
 
-def _told(file: Path, files: list[Path]) -> str:
+def _source_name(file: Path, files: list[Path]) -> str:
     """A file's name, or its path as given if several files have that name: a recipe tells them apart."""
     return file.name if [other.name for other in files].count(file.name) == 1 else file.as_posix()
 
@@ -506,8 +511,8 @@ def tables(
             "unit",
             "source",
         ]
-        told = [name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()]
-        screen(usual=140, least=100).print(_listed(found.select(told)))
+        shown = [name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()]
+        screen(usual=140, least=100).print(_listed(found.select(shown)))
         return
     import polars as pl
 

@@ -85,8 +85,8 @@ def _list(archives: tuple[Archive, ...]) -> None:
     width = max(len(archive.name) for archive in archives)
     for archive in archives:
         address = f"sign at {archive.agreement}" if archive.agreement else archive.url
-        told = (archive.about, address, _terms(archive), f"asks you to {archive.licence.asks}")
-        say("\n".join(f"{archive.name if line == 0 else '':{width}}  {text}" for line, text in enumerate(told)))
+        facts = (archive.about, address, _terms(archive), f"asks you to {archive.licence.asks}")
+        say("\n".join(f"{archive.name if line == 0 else '':{width}}  {text}" for line, text in enumerate(facts)))
 
 
 def _terms(archive: Archive) -> str:

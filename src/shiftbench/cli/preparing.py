@@ -99,8 +99,8 @@ def _made_before(track: Track, source: Path, folder: Path, own: Mapping[str, Any
     except ShiftbenchError as error:
         if isinstance(error, ImportError):
             raise
-        told = f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
-        raise SettingsError(*error.problems, told) from None
+        existing = f"{folder}: expected a new folder, found an earlier result. Choose another --out, or --overwrite."
+        raise SettingsError(*error.problems, existing) from None
     note("note: already there, made of the same data in the same way: nothing to do")
     return track.open_prepared(folder) if isinstance(prepared, BatchJob) else prepared
 
@@ -191,8 +191,8 @@ def show_arguments(track: Track) -> dict[str, Any]:
     """The name of the argument of `show` for a track."""
     if track.show is None:
         return {}
-    told = typer.Argument(metavar=track.show.metavar, help=track.show.about, show_default=False)
-    return {"source": Annotated[Path, told]}
+    argument = typer.Argument(metavar=track.show.metavar, help=track.show.about, show_default=False)
+    return {"source": Annotated[Path, argument]}
 
 
 def show(track: Track, source: Drawn, out: o.Out = None, **own: Any) -> None:

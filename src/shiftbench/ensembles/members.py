@@ -143,7 +143,7 @@ def _unwrapped(model: Any, records: Any) -> tuple[Any, Any]:
         return _unwrapped(model.best_estimator_, records)
     if hasattr(model, "named_steps"):
         *_, (_, last) = model.steps
-        return _unwrapped(last, _told(model, model[:-1].transform, records) if len(model.steps) > 1 else records)
+        return _unwrapped(last, _called(model, model[:-1].transform, records) if len(model.steps) > 1 else records)
     return model, records
 
 
@@ -164,7 +164,7 @@ def _name(model: Any) -> str:
     return model.__name__ if isinstance(model, type) else type(model).__name__
 
 
-def _told(model: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def _called(model: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """The output of a model; any exception becomes an error that names the model, with the original as its cause."""
     try:
         return function(*arguments, **named)
@@ -184,9 +184,9 @@ def _number(model: Any, records: Any) -> tuple[Array, Array | None]:
         raise ArrayError(f"{_name(model)}: expected a regressor, found a classifier. Use Categorical.from_members.")
     predict = getattr(model, "predict", model)
     if _knows_deviations(predict):
-        mean, deviation = _told(model, predict, records, return_std=True)
+        mean, deviation = _called(model, predict, records, return_std=True)
         return _vector(model, mean), _vector(model, deviation)
-    return _vector(model, _told(model, predict, records)), None
+    return _vector(model, _called(model, predict, records)), None
 
 
 def _knows_deviations(predict: Callable[..., Any]) -> bool:
@@ -244,7 +244,7 @@ def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | N
             f"{_name(model)}: expected predict_proba, found a model without: its answers have no probabilities. "
             "Calibrate it (CalibratedClassifierCV), or let it vote softly."
         )
-    array = check.as_array(_name(model), _told(model, getattr(model, "predict_proba", model), records))
+    array = check.as_array(_name(model), _called(model, getattr(model, "predict_proba", model), records))
     if array.ndim != 2:
         raise ArrayError(
             f"{_name(model)}: expected probabilities [N, C], found shape {array.shape}. Choose one target."

@@ -24,7 +24,7 @@ KINDS = {  # neither files nor folders: reading them may block, or never end
     stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
 }  # fmt: skip
 BLOCK, PROBED = 2**20, 2**24  # bytes written at once, and in total, to test whether a disk is full
-MOST_TOLD = 10**24  # bytes up to which a message is exact
+LARGEST_EXACT = 10**24  # bytes up to which a message is exact
 ROOM = "Make room, or write elsewhere."
 REMEDIES = {
     errno.ENOSPC: ROOM, errno.EDQUOT: ROOM,
@@ -143,7 +143,7 @@ def require_room(path: Path, size: int, *, what: str) -> None:
     free = shutil.disk_usage(there).free
     if size > free:
         raise TableError(
-            f"{path}: expected about {min(size, MOST_TOLD) / 1e6:,.1f} MB of room for {what}, found "
+            f"{path}: expected about {min(size, LARGEST_EXACT) / 1e6:,.1f} MB of room for {what}, found "
             f"{free / 1e6:,.1f} MB. Ask for fewer, or write them elsewhere."
         )
 

@@ -17,7 +17,7 @@ except ImportError:  # not on Windows, where memory is not measured
     resource = None  # type: ignore[assignment]
 
 SAMPLED_S = 0.1  # between looks at memory: a peak that is shorter may be missed, except for this process alone
-TOLD_S = 1.0  # between reports, so that a killed process loses no more
+REPORT_S = 1.0  # between reports, so that a killed process loses no more
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 CHILDREN: set[int] = set()
 """The ids of the processes that work for this one, while they run; see `executor.child`."""
@@ -87,11 +87,11 @@ def measured(tell: Callable[[Used], None]) -> Iterator[None]:
     meter, ended = Meter(), threading.Event()
 
     def watch() -> None:
-        told = time.perf_counter()
+        reported = time.perf_counter()
         while not ended.wait(SAMPLED_S):
             meter.look()
-            if time.perf_counter() - told > TOLD_S:
-                told = time.perf_counter()
+            if time.perf_counter() - reported > REPORT_S:
+                reported = time.perf_counter()
                 with suppress(OSError):
                     tell(meter.used)
 

@@ -13,7 +13,7 @@ import numpy as np
 from shiftbench import ensembles
 from shiftbench.io import files
 
-TOLD = "told"  # the kind of ensemble, its plain values, and the key
+HEADER = "told"  # the kind of ensemble, its plain values, and the key
 
 
 def kept(path: Path, key: str, make: Callable[[], Any]) -> Any:
@@ -32,7 +32,7 @@ def write(ensemble: ensembles.Ensemble, path: Path, key: str = "") -> None:
     plain = {name: value for name, value in values.items() if name not in arrays}
     if ensemble.by_record:
         arrays = {name: np.moveaxis(value, 0, 1) for name, value in arrays.items()}
-    arrays[TOLD] = np.array(json.dumps([type(ensemble).__name__, plain, key]))
+    arrays[HEADER] = np.array(json.dumps([type(ensemble).__name__, plain, key]))
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as temporary, temporary.open("wb") as opened:
         np.savez(opened, allow_pickle=False, **arrays)
@@ -45,10 +45,10 @@ def read(path: Path, key: str = "") -> Any:
         ValueError: if its key is another one.
     """
     with np.load(path, allow_pickle=False) as opened:
-        name, plain, found = json.loads(str(opened[TOLD]))
+        name, plain, found = json.loads(str(opened[HEADER]))
         if found != key:
             raise ValueError(f"expected the key {key}, found {found}")
-        arrays = {each: opened[each] for each in opened if each != TOLD}
+        arrays = {each: opened[each] for each in opened if each != HEADER}
     kind: Any = getattr(ensembles, name)
     if kind.by_record:
         arrays = {each: np.moveaxis(value, 0, 1) for each, value in arrays.items()}

@@ -82,9 +82,9 @@ def predicted(
 
 def _run(digests: Sequence[str], folder: Path, place: Path, progress: Progress | None) -> None:
     """Let the executor in use predict the parts that are missing."""
-    told = json.dumps({"folder": str(folder.absolute()), "place": str(place.absolute()), "parts": digests})
+    argument = json.dumps({"folder": str(folder.absolute()), "place": str(place.absolute()), "parts": digests})
     shared = tuple(str(each.absolute()) for each in (place, folder.parent))  # some methods are made of those beside
-    jobs = Job(f"{__name__}:predict_part", told, len(digests), shared)
+    jobs = Job(f"{__name__}:predict_part", argument, len(digests), shared)
 
     def tell(done: int, items: int) -> None:
         if progress:
@@ -99,8 +99,8 @@ def predict_part(argument: str, number: int) -> None:
     Raises:
         ShiftbenchError: if its file is not as it was written: only what `predicted` wrote is unpickled.
     """
-    told = json.loads(argument)
-    folder, place, digest = Path(told["folder"]), Path(told["place"]), told["parts"][number]
+    job = json.loads(argument)
+    folder, place, digest = Path(job["folder"]), Path(job["place"]), job["parts"][number]
     if (place / FOUND.format(digest)).exists():
         return
     written = files.read_bytes(place / GIVEN.format(digest))
@@ -111,7 +111,7 @@ def predict_part(argument: str, number: int) -> None:
         with fitted_folder.using(folder):
             found = methods.fitted(folder).predict(part, folder=folder, cores=1, ensemble=ensemble)
     except TableError as error:
-        where = f"part {number + 1:,} of {len(told['parts']):,}"
+        where = f"part {number + 1:,} of {len(job['parts']):,}"
         raise TableError(*(f"{where}: {problem}" for problem in error.problems)) from None
     ensemble_files.write(found, place / FOUND.format(digest))
 

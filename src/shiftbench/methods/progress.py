@@ -27,14 +27,14 @@ class TrainingProgress:
         self.missing = kept.missing(members)
         self.steps, self.progress, self.about = steps, progress, about
         before = members - len(self.missing)
-        self.total, self.told = members * steps, 0
+        self.total, self.reported = members * steps, 0
         self.done = dict.fromkeys(range(members), 0) | dict.fromkeys(set(range(members)) - set(self.missing), steps)
         if before:
             self._tell(f"{before} of {members} members were trained before")
 
     def step(self, member: int, done: int, message: str) -> None:
         """A member has done so many of its steps."""
-        # Its last one is told when the member is finished and its files are written.
+        # Its last one is reported when the member is finished and its files are written.
         self.done[member] = min(done, self.steps - 1)
         self._tell(f"member {member}: {message}")
 
@@ -45,6 +45,6 @@ class TrainingProgress:
 
     def _tell(self, message: str) -> None:
         done = sum(self.done.values())
-        if self.progress and done > self.told:
+        if self.progress and done > self.reported:
             self.progress(done, self.total, message)
-        self.told = max(self.told, done)
+        self.reported = max(self.reported, done)

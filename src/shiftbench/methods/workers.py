@@ -101,8 +101,8 @@ def train_job(argument: str, number: int) -> None:
 @lru_cache(1)
 def _loaded(argument: str) -> Train:
     """The data a worker read for one member, kept for the next one of the same job."""
-    module, told, *_ = json.loads(argument)
-    return trainer(module, told, 0)
+    module, settings, *_ = json.loads(argument)
+    return trainer(module, settings, 0)
 
 
 def trainer(module: str, argument: str, number: int) -> Train:

@@ -104,10 +104,10 @@ def member_levels(members: int) -> tuple[float, ...]:
     (M - 1) / (M + 1): 19 members are needed for 90 %, 39 for 95 %.
     """
     members = argument.whole("members", members, 1, MOST_MEMBERS)
-    told = [level for level in LEVELS if (members + 1) * (1.0 - level) / 2.0 >= 1.0 - 1e-9]
-    if NOMINAL not in told:
+    supported = [level for level in LEVELS if (members + 1) * (1.0 - level) / 2.0 >= 1.0 - 1e-9]
+    if NOMINAL not in supported:
         return ()
-    return tuple(sorted(round(0.5 + side * level / 2.0, 9) for level in told for side in (-1, 1)))
+    return tuple(sorted(round(0.5 + side * level / 2.0, 9) for level in supported for side in (-1, 1)))
 
 
 def member_quantiles(ensemble: Means, levels: Any) -> Array:

@@ -170,7 +170,7 @@ def test_sets(
     found, notes, problems = [], [], []
     for name, path in settings.test_sets.items():
         try:
-            with tables.reading_notes() as told:
+            with tables.reading_notes() as read_notes:
                 records, lost = _read(name, Path(path), settings, chosen, opened)
         except TableError as error:
             problems += [f"test set {name}: {problem}" for problem in error.problems]
@@ -178,7 +178,7 @@ def test_sets(
         found.append(records)
         frame, read = opened.table(Path(path))
         numbered = filter(None, [tables.unusable_id(frame, None)])
-        notes += [f"test set {name}: {note}" for note in (*read, *told, *numbered)]
+        notes += [f"test set {name}: {note}" for note in (*read, *read_notes, *numbered)]
         if seen := _seen(records.frame, train, [*chosen.numeric, *chosen.categorical, *chosen.dates, settings.target]):
             notes.append(
                 f"test set {name}: {seen:,} of {records.frame.height:,} records are also in train, with the same "

@@ -155,10 +155,10 @@ def _predictions(
     ids = tables.ids(frame, column, where=table.name)
     every, known = frame.height, methods.answered(frame, folder=model)
     if known is not None and not known.all():
-        told = f"{table.name}: {method.name} has an answer for {np.count_nonzero(known):,} of {frame.height:,} rows"
+        answers = f"{table.name}: {method.name} has an answer for {np.count_nonzero(known):,} of {frame.height:,} rows"
         if not known.any():
-            raise TableError(f"{told}, so there is nothing to predict. Name another table.")
-        warnings.warn(ShiftbenchWarning(f"{told}; the others have no prediction"), stacklevel=3)
+            raise TableError(f"{answers}, so there is nothing to predict. Name another table.")
+        warnings.warn(ShiftbenchWarning(f"{answers}; the others have no prediction"), stacklevel=3)
         frame, ids = frame.filter(known), ids.filter(known)
     stage = f"predict {method.name}"
     say(stage, 0, 1)

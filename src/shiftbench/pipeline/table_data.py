@@ -99,7 +99,7 @@ def prepare(settings: Settings, opened: Opened) -> Data:
     rules = None if made else _rules(settings, frame)
     ids = made.ids if made else tables.native_ids(frame, rules.id if rules else None, where=where)
     task = task_of(frame[settings.target], settings)
-    with tables.reading_notes() as told:
+    with tables.reading_notes() as read_notes:
         _require_uniform(frame, settings, where=where)
     _check_values(frame, settings.baselines if task == "regression" else (), rules, where=where)
     if task == "regression" and (
@@ -110,7 +110,7 @@ def prepare(settings: Settings, opened: Opened) -> Data:
     if not kept.height:
         found = f"none in {len(known):,} rows"
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found {found}.")
-    notes += told
+    notes += read_notes
     if rules and (why := tables.unusable_id(frame, rules.id)):
         notes.append(f"{why} Name a column of unique ids with --id")
     if rules and _neighbours_apart(rules, settings):
@@ -155,9 +155,9 @@ def _read(settings: Settings, opened: Opened) -> tuple[pl.DataFrame, Given | Non
         digest = _expected(settings, _table_hash(folder, opened))
         frame, notes = opened.table(folder)
         return frame, None, digest, notes
-    if said := [name for name, value in settings.partition.items() if value not in (None, (), {}, [])]:
+    if given := [name for name, value in settings.partition.items() if value not in (None, (), {}, [])]:
         raise SettingsError(
-            f"{folder}: expected no partition rules with a folder of existing partitions, found {', '.join(said)}. "
+            f"{folder}: expected no partition rules with a folder of existing partitions, found {', '.join(given)}. "
             "Drop these, or name the whole table."
         )
     frame, made = opened.partitions(folder)

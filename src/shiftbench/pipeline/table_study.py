@@ -30,7 +30,7 @@ from shiftbench.progress import Progress, of_stage, silent
 from shiftbench.report.content import Report
 from shiftbench.scores.score import Cost
 
-RETOLD = {"title", "unit", "threshold", "slices", "assessment"}  # settings that only affect the report
+REPORT_ONLY = {"title", "unit", "threshold", "slices", "assessment"}  # settings that only affect the report
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ class TableStudy(Study[TableSystem, TableRecords]):
             )
             for each in (own, *further)
         ]
-        told = (*data.notes, *divided.notes, *notes, *lost, *_unseen(divided.parts, settings))
+        all_notes = (*data.notes, *divided.notes, *notes, *lost, *_unseen(divided.parts, settings))
         tasks = {settings.task or "": ""}  # a single task needs no title
-        return cls(settings, data, divided, features, slicing, told, tasks, plan(settings), evaluated)
+        return cls(settings, data, divided, features, slicing, all_notes, tasks, plan(settings), evaluated)
 
     def claim(self, folder: Path) -> None:
         """Do nothing: `open` wrote all settings to `run.toml` before the table was partitioned."""
@@ -229,7 +229,7 @@ def claim(settings: Settings, folder: Path) -> None:
         settings_module.write(settings, path)
         return
     before, now = settings_module.read(path), settings_module.to_dict(settings)
-    names = {*before, *now} - {"table", "test_sets"} - RETOLD
+    names = {*before, *now} - {"table", "test_sets"} - REPORT_ONLY
     changed = sorted(name.removesuffix("_sha256") for name in names if before.get(name) != now.get(name))
     if changed:
         raise SettingsError(

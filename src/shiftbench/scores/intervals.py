@@ -423,13 +423,15 @@ def bootstrap(
 def _warn_of_few(resampler: Resampler) -> None:
     if resampler.fewest >= FEW:
         return
-    told = "intervals are too short and p-values too small; read them as lower bounds of the doubt"
+    meaning = "intervals are too short and p-values too small; read them as lower bounds of the doubt"
     if resampler.fewest < FEWEST:
-        told = (
+        meaning = (
             f"scores of fewer than {FEWEST} are shown without intervals and tests, the others' intervals are too short"
         )
     warnings.warn(
-        FewClustersWarning(f"expected at least {FEW} {resampler.noun} to resample, found {resampler.fewest}: {told}"),
+        FewClustersWarning(
+            f"expected at least {FEW} {resampler.noun} to resample, found {resampler.fewest}: {meaning}"
+        ),
         stacklevel=3,
     )
 

@@ -7,22 +7,24 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.assessment.assess import Options
-from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError, TableError, first_line, quoted
 from shiftbench.io import files
-from shiftbench.io.fetch import Archive
-from shiftbench.pipeline.settings import SPLITS, Assessment
-from shiftbench.pipeline.study import Result
 from shiftbench.progress import Progress
-from shiftbench.report.picture import Picture
 from shiftbench.track.option import Option
-from shiftbench.track.paper.output import Paper
+
+if TYPE_CHECKING:  # readers of files of strangers import this module, too, each in a fresh interpreter
+    from shiftbench.assessment.assess import Options
+    from shiftbench.assessment.scored import Records, Scored
+    from shiftbench.io.fetch import Archive
+    from shiftbench.pipeline.settings import Assessment
+    from shiftbench.pipeline.study import Result
+    from shiftbench.report.picture import Picture
+    from shiftbench.track.paper.output import Paper
 
 MANIFEST = "manifest.json"  # of a prepared folder, written last: if it exists, the rest is complete
 LONGEST_NAME = 64  # of a test set: folders and figures are named after it
@@ -114,6 +116,8 @@ class RunOptions:
     kind: str | None = None
 
     def __post_init__(self) -> None:
+        from shiftbench.pipeline.settings import SPLITS, Assessment
+
         problems = [
             f"test sets: expected a name of letters, digits, dashes and underscores (not {', '.join(SPLITS)}) with a "
             f"path, found {name!r} = {path!r}."
@@ -126,8 +130,8 @@ class RunOptions:
 
     def assessment(self, usual: Assessment) -> Assessment:
         """The assessment: `usual` with the user's changes."""
-        said: dict[str, Any] = {"rule": self.rule, "replicates": self.replicates, "kind": self.kind}
-        return replace(usual, **{name: value for name, value in said.items() if value is not None})
+        changes: dict[str, Any] = {"rule": self.rule, "replicates": self.replicates, "kind": self.kind}
+        return replace(usual, **{name: value for name, value in changes.items() if value is not None})
 
     def preset_of(self, whole: bool) -> str:
         """The preset as shown in a recipe; `whole`: whether all of its methods take part."""

@@ -53,9 +53,9 @@ def array(arrays: Arrays, name: str, kinds: str, ndim: int) -> npt.NDArray[Any]:
     """
     found = arrays.get(name)
     if found is None or found.dtype.kind not in kinds or found.ndim != ndim:
-        told = "none" if found is None else f"{found.dtype} {list(found.shape)}"
+        actual = "none" if found is None else f"{found.dtype} {list(found.shape)}"
         raise PredictionsError(
-            f"{name}: expected an array of {ndim} axes of kind {kinds!r}, found {told}. Upload it again."
+            f"{name}: expected an array of {ndim} axes of kind {kinds!r}, found {actual}. Upload it again."
         )
     return found
 

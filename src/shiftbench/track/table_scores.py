@@ -260,9 +260,9 @@ def _require_targets(
     for name, order in rows.items():
         if (recorded := read[name].fingerprints) is not None:
             there = order >= 0
-            own, told = frame.filter(pl.Series(there)), recorded.gather(order[there])
+            own, made_for = frame.filter(pl.Series(there)), recorded.gather(order[there])
             ids = own["id"].cast(pl.String)
-            fingerprints.require_same(ids, told, own[task.target], task=task.name, where=where.name)
+            fingerprints.require_same(ids, made_for, own[task.target], task=task.name, where=where.name)
 
 
 def _system(name: str, predicted: Predictions, order: Index, targets: pl.Series) -> Scored:

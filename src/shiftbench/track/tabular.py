@@ -68,9 +68,9 @@ def checked(test_sets: Mapping[str, str], check: CheckTestSet, opened: pipeline.
         try:
             found = check(opened.table(Path(path))[0], label=Path(path).name)
         except TableError as error:
-            problems += [f"test set {name}: {said}" for said in error.problems]
+            problems += [f"test set {name}: {text}" for text in error.problems]
         else:
-            notes += [f"test set {name}: {said}" for said in found]
+            notes += [f"test set {name}: {text}" for text in found]
     if problems:
         raise TableError(*problems)
     return notes

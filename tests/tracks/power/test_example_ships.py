@@ -101,10 +101,10 @@ def test_generalisation_ranges_of_another_ship_are_in_her_proportion() -> None:
 
 def test_files_name_the_ship_and_tell_the_shares_outside(tmp_path: Path) -> None:
     folder = example.write(tmp_path / "voyages", 2_000, 4, ship="tanker")
-    told = outside.told(folder)
+    shares = outside.shares_in(folder)
     for name, label in ((writing.RECORDS, "records"), (writing.GENERALIZATION, "generalization")):
         assert "example power rows=2000 seed=4 ship=tanker" in pl.read_parquet_metadata(folder / name)["shiftbench"]
-        assert 0.4 < told[label]["calm water: any of its ranges"] < 0.95
+        assert 0.4 < shares[label]["calm water: any of its ranges"] < 0.95
     assert folder.joinpath(writing.RECORDS).read_bytes() == (
         example.write(tmp_path / "again", 2_000, 4, ship="tanker").joinpath(writing.RECORDS).read_bytes()
     )

@@ -1,4 +1,4 @@
-"""Shares of records outside of ranges: counted in blocks, told in metadata, shown side by side."""
+"""Shares of records outside of ranges: counted in blocks, kept in metadata, shown side by side."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_files_tell_what_was_written_of_them(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "b.parquet", metadata=outside.metadata({"L/B ≤ 7": 0.25}))
     frame.write_parquet(tmp_path / "a.parquet")
     (tmp_path / "c.csv").write_text("x\n1\n")
-    assert outside.told(tmp_path) == outside.told(tmp_path / "b.parquet") == {"b": {"L/B ≤ 7": 0.25}}
-    assert outside.told(tmp_path / "a.parquet") == outside.told(tmp_path / "c.csv") == {}
+    assert outside.shares_in(tmp_path) == outside.shares_in(tmp_path / "b.parquet") == {"b": {"L/B ≤ 7": 0.25}}
+    assert outside.shares_in(tmp_path / "a.parquet") == outside.shares_in(tmp_path / "c.csv") == {}
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_files_tell_what_was_written_of_them(tmp_path: Path) -> None:
 )
 def test_metadata_of_somebody_else_say_nothing(tmp_path: Path, text: str) -> None:
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "a.parquet", metadata={outside.KEY: text})
-    assert outside.told(tmp_path) == {}
+    assert outside.shares_in(tmp_path) == {}
     assert outside.notes(tmp_path, whole=WHOLE) == []
 
 

@@ -60,10 +60,10 @@ class Child:
         """How the process ended, and its last line on stderr."""
         status = self.process.wait()
         how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        last = self.said().strip().rpartition("\n")[2]
+        last = self.messages().strip().rpartition("\n")[2]
         return f"{how}{'; ' * bool(last)}{last}"
 
-    def said(self) -> str:
+    def messages(self) -> str:
         """Its output on stderr."""
         self.log.seek(0)
         return self.log.read().decode(errors="replace")

@@ -48,8 +48,8 @@ class Executor:
         require_count("workers", self.workers)
         if isinstance(self.gpus, bool) or not isinstance(self.gpus, int) or self.gpus < 0:
             raise SettingsError(f"gpus: expected a whole number from 0 on, found {self.gpus!r}.")
-        told = self.address in (None, LOCAL) or self.address.rpartition(":")[2].isdecimal()
-        if not told or (self.address is not None and self.name != "ray"):
+        complete = self.address in (None, LOCAL) or self.address.rpartition(":")[2].isdecimal()
+        if not complete or (self.address is not None and self.name != "ray"):
             raise SettingsError(
                 f"executor {self.name}: expected ray=HOST:PORT or ray=local for Ray, and no address for other "
                 f"executors, found {self.address!r}."

@@ -60,7 +60,7 @@ def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
     address = executor.address or _address_here()
     if address not in (None, LOCAL):
         require_reachable(address)
-    told = {
+    request = {
         "work": job.work, "argument": job.argument, "items": job.items, "shared": job.shared,
         "workers": executor.workers, "gpus": executor.gpus, "address": address,
     }  # fmt: skip
@@ -68,7 +68,7 @@ def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
     driver = kept.pop(executor, None) if kept else None
     driver, whole = driver or Child(DRIVER, given=QUIET), False
     try:
-        driver.give(told)
+        driver.give(request)
         yield from _replies(driver, address)
         whole = True
         if kept is None:
@@ -149,7 +149,7 @@ def _replies(driver: Child, address: str | None) -> Generator[Reply, None, None]
 
 def _locked(driver: Child) -> list[str]:
     """What to do about a cluster that requires a token, which Ray reports only in its log."""
-    if "AuthToken" not in driver.said():
+    if "AuthToken" not in driver.messages():
         return []
     return [
         "executor ray: expected the token of the cluster, found another or none. Set RAY_AUTH_MODE=token, and "

@@ -25,26 +25,26 @@ ANSWERED = 60.0  # seconds in which a node answers
 QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
-def drive(told: dict[str, Any] | None, tell: Tell) -> None:
+def drive(request: dict[str, Any] | None, tell: Tell) -> None:
     """Do a job as `ray.replies` hands it over: tell "loaded", "ready", a "reply" for each item, and "done".
 
     The connection stays for the next job; None ends it, and a cluster that was made here.
     """
     ray = import_module("ray")
-    if told is None:
+    if request is None:
         ray.shutdown()
         tell(["done"])
         return
-    address = _address(told["address"])
+    address = _address(request["address"])
     tell(["loaded", address])
-    if address or told["items"]:  # a cluster of our own would be as it should
-        if problems := _joined(ray, address, told):
+    if address or request["items"]:  # a cluster of our own would be as it should
+        if problems := _joined(ray, address, request):
             ray.shutdown()
             tell(["refused", problems])
             return
         tell(["ready"])
-        job = Job(told["work"], told["argument"], told["items"])
-        for reply in _replies(ray, job, told["workers"] if address else None, told["gpus"]):
+        job = Job(request["work"], request["argument"], request["items"])
+        for reply in _replies(ray, job, request["workers"] if address else None, request["gpus"]):
             tell(["reply", reply.number, reply.problems, reply.fatal, *reply.used])
     tell(["done"])
 
@@ -55,17 +55,17 @@ def _address(asked: str | None) -> str | None:
     return None if asked == LOCAL else asked or _started_here(import_module("ray"))
 
 
-def _joined(ray: Any, address: str | None, told: dict[str, Any]) -> list[str]:
+def _joined(ray: Any, address: str | None, request: dict[str, Any]) -> list[str]:
     """Join or make a cluster unless that is done; what keeps it from doing the job."""
     try:
         if not ray.is_initialized():
-            _connect(ray, address, told["workers"])
+            _connect(ray, address, request["workers"])
     except (ConnectionError, ValueError, RuntimeError) as error:
         if ray.is_initialized():
             raise
         first = str(error).strip().splitlines()[0]
         return [f"executor ray: expected a cluster at {address}, found: {first} {parent.REMEDY}"]
-    return _problems(ray, told, joined=bool(address))
+    return _problems(ray, request, joined=bool(address))
 
 
 def _started_here(ray: Any) -> str | None:
@@ -89,18 +89,18 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     )  # fmt: skip
 
 
-def _problems(ray: Any, told: dict[str, Any], *, joined: bool) -> list[str]:
+def _problems(ray: Any, request: dict[str, Any], *, joined: bool) -> list[str]:
     """Problems that keep the nodes of a cluster from running the job."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    if told["gpus"] and all(node["Resources"].get("GPU", 0) < told["gpus"] for node in nodes):
+    if request["gpus"] and all(node["Resources"].get("GPU", 0) < request["gpus"] for node in nodes):
         return [
-            f"executor ray: expected a node with {told['gpus']} GPUs for each job, found none in the cluster. Ask for "
-            "fewer with --gpus, or add a node that has them."
+            f"executor ray: expected a node with {request['gpus']} GPUs for each job, found none in the cluster. Ask "
+            "for fewer with --gpus, or add a node that has them."
         ]
     working = [node for node in nodes if node["Resources"].get("CPU", 0)]
     if not working:
         return ["executor ray: expected a node with CPUs, found none in the cluster. Add one with `ray start`."]
-    return _of_nodes(ray, working, told["shared"]) if joined else []
+    return _of_nodes(ray, working, request["shared"]) if joined else []
 
 
 def _of_nodes(ray: Any, nodes: Sequence[dict[str, Any]], folders: Sequence[str]) -> list[str]:

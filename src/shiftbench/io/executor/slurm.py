@@ -53,8 +53,8 @@ def script(
     if problems:
         raise SettingsError(*problems)
     tasks = min(tasks or MOST_TASKS, job.items)
-    told = {"work": job.work, "argument": job.argument, "items": job.items, "tasks": tasks}
-    files.write_json(folder / JOB, told | ({"replies": True} if replies else {}))
+    description = {"work": job.work, "argument": job.argument, "items": job.items, "tasks": tasks}
+    files.write_json(folder / JOB, description | ({"replies": True} if replies else {}))
     directives = [f"--array=0-{tasks - 1}", "--job-name=shiftbench", "--cpus-per-task=1"]
     directives += [f"--gres=gpu:{gpus}"] if gpus else []
     directives += options
@@ -99,12 +99,10 @@ def replies(job: Job, executor: Executor) -> Generator[Reply, None, None]:
 
 def _submitted(job: Job, executor: Executor, folder: Path) -> Generator[Reply, None, None]:
     logs = f"--output={folder}/task-%a.log"
-    array = script(
-        job, folder, tasks=executor.workers, gpus=executor.gpus, options=[logs], replies=True
-    )  # fmt: skip
-    with (folder / SUBMITTED).open("wb") as said, (folder / "refused").open("wb") as errors:
+    array = script(job, folder, tasks=executor.workers, gpus=executor.gpus, options=[logs], replies=True)
+    with (folder / SUBMITTED).open("wb") as output, (folder / "refused").open("wb") as errors:
         sbatch = subprocess.Popen(
-            ["sbatch", "--parsable", "--wait", str(array)], stdin=subprocess.DEVNULL, stdout=said, stderr=errors
+            ["sbatch", "--parsable", "--wait", str(array)], stdin=subprocess.DEVNULL, stdout=output, stderr=errors
         )
     try:
         yield from _replies(job, folder, sbatch)

@@ -61,10 +61,10 @@ def array_task(folder: Path, number: int) -> None:
         raise ShiftbenchError(*problems)
 
 
-def _done(job: Job, item: int, told: Path | None) -> Reply:
+def _done(job: Job, item: int, folder: Path | None) -> Reply:
     reply = job.done(item)
-    if told:
-        files.write_json(told / REPLY.format(item), [reply.problems, reply.fatal, *reply.used])
+    if folder:
+        files.write_json(folder / REPLY.format(item), [reply.problems, reply.fatal, *reply.used])
     return reply
 
 

@@ -18,7 +18,7 @@ HEAD = 512
 """Bytes from the start of a file that identify its format: one tar block."""
 MOST_MEMBERS = 2_000_000
 """Files and folders in an archive. The largest published one holds 600,000 scenes; listing takes 20 µs for each."""
-TOLD = 5_000  # members between two progress reports
+REPORT_EVERY = 5_000  # members between two progress reports
 
 T = TypeVar("T", tarfile.TarInfo, zipfile.ZipInfo)
 # Raised while an archive that is damaged, cut off or packed in an unknown way is listed or unpacked.
@@ -101,7 +101,7 @@ def few(path: Path, members: Iterable[T], *, most: int | None = None, progress: 
                 f"{path}: expected at most {limit:,} files and folders in the archive, found {count:,} or more. Check "
                 "that it is the right archive, or unpack it and give the files you need."
             )
-        if count % TOLD == 0:
+        if count % REPORT_EVERY == 0:
             at = member.offset if isinstance(member, tarfile.TarInfo) else member.header_offset
             progress("list", at, size)
         yield member

@@ -175,8 +175,8 @@ def _is_header(value: object) -> bool:
 
 
 def _origin(url: str, headers: HTTPMessage) -> Origin:
-    said = headers.get("Content-Length", "")
-    size = int(said) if re.fullmatch(r"[0-9]{1,18}", said) else None
+    header = headers.get("Content-Length", "")
+    size = int(header) if re.fullmatch(r"[0-9]{1,18}", header) else None
     return Origin(url, size, headers.get("ETag"), headers.get("Last-Modified"))
 
 
@@ -234,12 +234,12 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 def _continued(headers: HTTPMessage, origin: Origin, done: int) -> Origin:
     """The origin of the rest if it belongs to the same file, from byte `done` on; otherwise the part is dropped."""
-    said = headers.get("Content-Range", "")
-    match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)", said.strip())
+    header = headers.get("Content-Range", "")
+    match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)", header.strip())
     size = int(match[2]) if match and match[2] != "*" else origin.size
     same = headers.get("ETag", origin.etag) == origin.etag
     if match is None or int(match[1]) != done or origin.size not in (None, size) or not same:
-        raise _StaleError(f"the rest of another file (asked from byte {done:,} on, got Content-Range {said!r})")
+        raise _StaleError(f"the rest of another file (asked from byte {done:,} on, got Content-Range {header!r})")
     return replace(origin, size=size)
 
 

@@ -17,7 +17,7 @@ from shiftbench.io import files
 from shiftbench.io.fetch import container
 from shiftbench.progress import Progress, silent
 
-TOLD, TOLD_BYTES = 500, 2**24  # files, or bytes of one, between two progress reports
+REPORT_EVERY, LARGE_BYTES = 500, 2**24  # files, or bytes of one, between two progress reports
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def unpack(
             for count, member in enumerate(chosen, start=1):
                 _write(member, place / member.name)
                 done += member.size
-                if count % TOLD == 0 or member.size > TOLD_BYTES:
+                if count % REPORT_EVERY == 0 or member.size > LARGE_BYTES:
                     progress("unpack", done, total)
             if folder.exists():
                 folder.rmdir()

@@ -63,7 +63,7 @@ def writing(
         digest = _digest(inputs, settings)
         ended = output.recover(digest) and bool(inputs)
         output.begin(overwrite=overwrite or (ended and not resumes), resumes=resumes, inputs=digest)
-        making = place.told(place.making)
+        making = place.shown(place.making)
         try:
             with at_work(place.making, place), _reported(making, folder):
                 yield making
@@ -133,7 +133,7 @@ def adding(folder: Path, made_by: str, *, prunes: bool = True) -> Iterator[Path]
         place.require_free(place.adding)
         journal.write(adding=True)
         try:
-            making = place.told(place.adding / inner)
+            making = place.shown(place.adding / inner)
             with at_work(place.adding, place), _reported(making, folder):
                 yield making
             output.add(made_by, inner, prunes=prunes)

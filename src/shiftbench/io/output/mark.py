@@ -92,11 +92,11 @@ def read_mark(folder: Path) -> Mark | None:
         return None
 
 
-def require_valid(folder: Path, told: Path) -> None:
-    """Refuse a folder with an invalid mark, which may be the user's own file; `told` is the folder in the message."""
+def require_valid(folder: Path, shown: Path) -> None:
+    """Refuse a folder with an invalid mark, which may be the user's own file; `shown` is the folder in the message."""
     if os.path.lexists(folder / MARK) and read_mark(folder) is None:
         raise SettingsError(
-            f"{told / MARK}: expected the list of what a command of this version wrote, found something else: a file "
+            f"{shown / MARK}: expected the list of what a command of this version wrote, found something else: a file "
             "of another program or of a newer version, or a list of files that do not lie in the folder. Move it "
             "away, or choose another --out; nothing was removed."
         )
@@ -104,7 +104,9 @@ def require_valid(folder: Path, told: Path) -> None:
 
 def is_inside(name: str) -> bool:
     """Whether a name is a relative path with forward slashes that leads to nothing outside its folder."""
-    path = Path(name)  # on Windows, backslashes separate as well and drives are told, and a drive is part of the anchor
+    path = Path(
+        name
+    )  # on Windows, backslashes separate as well and drives are named, and a drive is part of the anchor
     try:
         os.fsencode(name)
     except UnicodeEncodeError:

@@ -73,7 +73,7 @@ class Place:
         neighbours = (self.journal, self.making, self.adding) if self.inside else ()
         return tuple(path.name for path in neighbours)
 
-    def told(self, path: Path) -> Path:
+    def shown(self, path: Path) -> Path:
         """A path in the user's notation for the folder: absolute or relative."""
         return path if self.given.is_absolute() else Path(os.path.relpath(path))
 
@@ -81,7 +81,7 @@ class Place:
         """Refuse if one of the temporary names is already in use."""
         if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
             raise SettingsError(
-                f"{self.told(path)}: expected nothing there, since a result stands there while it is made or "
+                f"{self.shown(path)}: expected nothing there, since a result stands there while it is made or "
                 f"replaced, found something. {ADVICE}"
             )
 

@@ -75,7 +75,7 @@ def discard(place: Place, journal: Journal, *, resumes: bool = False) -> bool:
                 path.unlink()
         if left := [path.name for path in found if path not in kept and os.path.lexists(path)]:
             raise SettingsError(
-                f"{place.told(making)}: expected nothing but temporary files of shiftbench, found {named(left)}. "
+                f"{place.shown(making)}: expected nothing but temporary files of shiftbench, found {named(left)}. "
                 f"{ADVICE}"
             )
         if kept:

@@ -95,7 +95,7 @@ class Transaction:
         if unfinished and state.made_by != self.made_by and not overwrite:
             raise SettingsError(
                 f"{self.place.given}: expected a folder that no other command is making, found what an interrupted "
-                f"`shiftbench {state.made_by}` has left in {self.place.told(self.place.making)}. Go on with that, "
+                f"`shiftbench {state.made_by}` has left in {self.place.shown(self.place.making)}. Go on with that, "
                 "choose another --out, or --overwrite."
             )
         self.require_replaceable(overwrite=overwrite, resumes=resumes, goes_on=goes_on)
@@ -152,7 +152,7 @@ class Transaction:
 
     def require_valid_mark(self) -> None:
         """Refuse if the folder has an invalid mark."""
-        require_valid(self.place.path, self.place.told(self.place.path))
+        require_valid(self.place.path, self.place.shown(self.place.path))
 
     def _earlier_files(self, *, foreign: bool) -> list[str]:
         """Names of the files in the folder that the command wrote, or of those it did not write."""
@@ -251,7 +251,7 @@ class Transaction:
         if not resumes or _empty(place.making) or (refused and not self._is_worth_keeping(costless)):
             self._discard()
         else:
-            self.tell(f"note: what was made so far is kept in {place.told(place.making)}; the same command goes on")
+            self.tell(f"note: what was made so far is kept in {place.shown(place.making)}; the same command goes on")
 
     def _is_worth_keeping(self, costless: Sequence[str]) -> bool:
         """Whether the unfinished result holds more than files of these names and what is in the earlier result."""

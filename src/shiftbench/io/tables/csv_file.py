@@ -44,8 +44,8 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
             frame = _parse(data, found, wanted)
     except problem.POLARS as error:
         faults = _faults(file, raw, found)
-        said = f"{file}: expected CSV, found: {first_line(error)}. Check quotes."
-        raise TableError(*(faults.lines or faults.quotes or [said])) from None
+        unreadable = f"{file}: expected CSV, found: {first_line(error)}. Check quotes."
+        raise TableError(*(faults.lines or faults.quotes or [unreadable])) from None
     if _has_short_rows(frame, raw, found, complete=wanted is None):
         faults = _faults(file, raw, found)
         if faults.lines:

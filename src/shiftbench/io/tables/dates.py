@@ -90,8 +90,8 @@ def dates(texts: pl.Series) -> pl.Series:
 
 def without_offset(texts: pl.Series) -> pl.Series:
     """A mask [N] of times without an offset from UTC in a column where others have one; else all False."""
-    said = texts.str.contains(OFFSET)
-    return ~said.fill_null(value=True) if said.any() else pl.repeat(False, len(texts), eager=True)
+    has_offset = texts.str.contains(OFFSET)
+    return ~has_offset.fill_null(value=True) if has_offset.any() else pl.repeat(False, len(texts), eager=True)
 
 
 def contradict(texts: pl.Series) -> bool:

@@ -129,7 +129,7 @@ def _as_one(texts: list[pl.Series], parsers: tuple[Parser, ...]) -> list[_Read]:
     found = found.filter(pl.col("word").is_in(MISSING) & (pl.col("word") != ""))
     for word, place, count in found.group_by("word", "place").len(name="count").sort("count", "word").iter_rows():
         words[place][word] = count
-    return [_Read(column, said) for column, said in zip(columns, words, strict=True)]
+    return [_Read(column, own) for column, own in zip(columns, words, strict=True)]
 
 
 def _first_that_fits(text: pl.Series, parsers: Iterable[Parser]) -> _Read:

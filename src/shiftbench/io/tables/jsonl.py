@@ -113,9 +113,9 @@ def _bad_lines(file: Path, data: bytes) -> list[str]:
         try:
             value = json.loads(line, parse_constant=_refuse, parse_float=_float, parse_int=_int) if line.strip() else {}
         except (ValueError, RecursionError) as error:
-            said = error.msg if isinstance(error, json.JSONDecodeError) else error
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else error
             place = f" at character {error.pos + 1:,}" if isinstance(error, json.JSONDecodeError) else ""
-            problems.append(f"{file}: line {number}: expected a JSON object, found: {said}{place}. {_advice(error)}")
+            problems.append(f"{file}: line {number}: expected a JSON object, found: {reason}{place}. {_advice(error)}")
         else:
             if not isinstance(value, dict):
                 problems.append(f"{file}: line {number}: expected a JSON object, found {TYPES[type(value)]}. {OBJECT}")

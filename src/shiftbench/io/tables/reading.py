@@ -109,16 +109,16 @@ def _suffix(file: Path) -> str:
 def _format(file: Path) -> str:
     """The format of a file by its suffix, which its first bytes must not contradict."""
     held, suffix = _held(file), _suffix(file)
-    said = FORMATS.get(suffix.lower())
-    if said is None:
+    expected = FORMATS.get(suffix.lower())
+    if expected is None:
         raise TableError(
             f"{file}: expected a suffix among {', '.join(FORMATS)} (text also with .gz or .zst), "
             f"found {suffix!r}. Rename or convert the file."
         )
-    if held != said and not (said in TEXT and held in ("text", *PACKED.values())):
+    if held != expected and not (expected in TEXT and held in ("text", *PACKED.values())):
         found = {"text": "something else", "NPZ": "a ZIP archive or workbook"}.get(held, held)
-        raise TableError(f"{file}: expected {said}, as its suffix says, found {found}. Rename or write it again.")
-    return said
+        raise TableError(f"{file}: expected {expected}, as its suffix says, found {found}. Rename or write it again.")
+    return expected
 
 
 def _held(file: Path) -> str:

@@ -143,8 +143,8 @@ class VectorNet(nn.Module):
         last = slice(-1, None)
         ahead = torch.cat([points[:, :, 1:], points[:, :, last]], dim=2) - points
         both = there & torch.cat([there[:, :, 1:], there[:, :, last]], dim=2)
-        said = self.point(torch.cat([points, STEPS_PER_UNIT * ahead * both[..., None]], dim=-1))
-        highest = said.masked_fill(~there[..., None], 0).amax(dim=2)
+        point_features = self.point(torch.cat([points, STEPS_PER_UNIT * ahead * both[..., None]], dim=-1))
+        highest = point_features.masked_fill(~there[..., None], 0).amax(dim=2)
         return torch.as_tensor(self.line(torch.cat([highest, inputs["line_attributes"][:, : self.lines]], dim=-1)))
 
 

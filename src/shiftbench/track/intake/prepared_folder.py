@@ -65,8 +65,8 @@ def made_up(example: str) -> str:
     if found is None:
         return f"made-up example, {example}"
     rows, seed, rest = found.groups()
-    told = [f"{rows if rows == 'all' else format(int(rows), ',')} rows", f"seed {seed}", *filter(None, [rest])]
-    return f"made-up example, {', '.join(told)}"
+    details = [f"{rows if rows == 'all' else format(int(rows), ',')} rows", f"seed {seed}", *filter(None, [rest])]
+    return f"made-up example, {', '.join(details)}"
 
 
 def write_data(folder: Path, track: str, *, origin: str, notes: Sequence[str]) -> Path:

@@ -50,7 +50,7 @@ class Reader:
     def problems(self) -> list[str]:
         """All problems of what was read so far."""
         lines = [*self.lines, *([f"… and {self.more:,} more like these."] if self.more else [])]
-        return [*lines, *self.bad.told(self.source.label)]
+        return [*lines, *self.bad.messages(self.source.label)]
 
     def batches(self) -> Iterator[tuple[int, pl.DataFrame]]:
         """The line of a batch's first row, and the batch: the existing columns, in the types of the form.
@@ -231,8 +231,8 @@ def _faults(data: bytes, width: int, line: int) -> tuple[list[str], list[int]]:
                 blank.append(number)
             elif len(record) != width:
                 cut = "The file is cut off here: fetch it again." if reader.line_num == total and not ends else ""
-                said = f"line {place:,}: expected {width} fields as in the header, found {len(record)}."
-                faults.append(f"{said} {cut or 'Correct or drop this line.'}")
+                fault = f"line {place:,}: expected {width} fields as in the header, found {len(record)}."
+                faults.append(f"{fault} {cut or 'Correct or drop this line.'}")
     except csv.Error as error:
         faults.append(f"line {line + reader.line_num - 1:,}: expected closed quotes, found: {error}. Check quotes.")
     return faults, blank

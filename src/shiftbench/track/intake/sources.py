@@ -145,8 +145,8 @@ def example_of(source: Source, track: str) -> str:
     """The description in the metadata of a track's example data, such as "rows=2000 seed=0"; "" for other tables."""
     if not source.is_parquet:
         return ""
-    said, mark = tables.read_metadata(source.path).get("shiftbench", ""), f"example {track} "
-    return said.removeprefix(mark) if said.startswith(mark) else ""
+    origin, mark = tables.read_metadata(source.path).get("shiftbench", ""), f"example {track} "
+    return origin.removeprefix(mark) if origin.startswith(mark) else ""
 
 
 @contextmanager

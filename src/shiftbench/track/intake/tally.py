@@ -36,11 +36,11 @@ class Tally:
         """Whether any value of a column violated this expectation."""
         return any((name, wanted) == (column, expected) for name, wanted, _ in self.odd)
 
-    def told(self, label: str) -> list[str]:
+    def messages(self, label: str) -> list[str]:
         """The sentences, in the order in which the first invalid values occurred."""
-        told = []
+        lines = []
         for (column, expected, advice), odd in self.odd.items():
             value = "nothing" if odd.value is None else f"{odd.value!r}"
             found = f"{value} in {self.place} {odd.line:,} ({odd.count:,} such value{'s' * (odd.count > 1)})"
-            told.append(f"{label}: column {column!r}: expected {expected}, found {found}. {advice}")
-        return told
+            lines.append(f"{label}: column {column!r}: expected {expected}, found {found}. {advice}")
+        return lines

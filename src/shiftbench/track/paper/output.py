@@ -66,8 +66,8 @@ class Paper:
 def _remove_pictures(folder: Path, *, kept: Sequence[Path]) -> None:
     """Remove the pictures referenced by the tables of a folder, as PNG and SVG, except those in `kept`."""
     page = folder / TABLES
-    told = page.read_text("utf-8", errors="replace") if page.is_file() else ""
-    for name in re.findall(r"\]\(figures/([\w.-]+)\.png\)", told):
+    held = page.read_text("utf-8", errors="replace") if page.is_file() else ""
+    for name in re.findall(r"\]\(figures/([\w.-]+)\.png\)", held):
         for path in (folder / "figures" / f"{name}{ending}" for ending in (".png", ".svg")):
             if path not in kept:
                 path.unlink(missing_ok=True)

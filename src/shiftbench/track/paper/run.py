@@ -44,11 +44,17 @@ class Run:
     report: Report
     known: ClassVar[Mapping[tuple[str, bool], Slot]] = {}
 
+    def entry(self, *names: str) -> dict[str, Any]:
+        """An entry of the recipe, which anybody may have written: empty unless it is a JSON object."""
+        found: object = self.report.recipe
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
+
     @cached_property
     def track(self) -> dict[str, Any]:
         """The recipe's entry on the track; empty for a run on another table."""
-        found = self.report.recipe.get("track")
-        return found if isinstance(found, dict) else {}
+        return self.entry("track")
 
     @property
     def origin(self) -> str:
@@ -171,9 +177,9 @@ def merged(runs: Sequence[Run]) -> Report:
 def leaders(column: Sequence[tuple[Run, Score] | None]) -> set[int]:
     """The rows of a column that have rank 1 in their own report; see `view.best`."""
     found: set[int] = set()
-    told = [(at, *entry) for at, entry in enumerate(column) if entry is not None]
-    for run in {id(run): run for _, run, _ in told}.values():
-        mine = [(at, score) for at, whose, score in told if whose is run]
+    present = [(at, *entry) for at, entry in enumerate(column) if entry is not None]
+    for run in {id(run): run for _, run, _ in present}.values():
+        mine = [(at, score) for at, whose, score in present if whose is run]
         first = best(run.report, [score for _, score in mine])
         found |= {at for at, score in mine if score.system in first}
     return found

@@ -105,10 +105,10 @@ def summary(tables: Sequence[Table], *, title: str) -> RenderableType:
 
 def _summed(heading: str, found: Sequence[tuple[float, str]]) -> str:
     apart = [abs(change) for change, _ in found]
-    told = [f"{100 * each(apart):.1f} %" for each in (statistics.median, max)]
+    shares = [f"{100 * each(apart):.1f} %" for each in (statistics.median, max)]
     name = clean(heading)
     name = name if cell_len(name) <= 50 else set_cell_size(name, 49) + "…"
-    return f"  {set_cell_size(name, 50)}{len(found):>6,}{told[0]:>10}{told[1]:>9}"
+    return f"  {set_cell_size(name, 50)}{len(found):>6,}{shares[0]:>10}{shares[1]:>9}"
 
 
 def _beside_print(table: Table) -> Iterator[tuple[float, str]]:

@@ -185,7 +185,7 @@ def _recipe(
         "partition": {"counts": {split: len(volumes) for split, volumes in about.items()}},
         "scores": scoring.RULES,
         "data": {split: volumes.digest for split, volumes in about.items()},
-        **population.told(every, np.concatenate([evaluation.loads_ml(records) for records, _ in parts])),
+        **population.recipe_entries(every, np.concatenate([evaluation.loads_ml(records) for records, _ in parts])),
         "systems": {
             name: {
                 "file": path.name,

@@ -153,14 +153,14 @@ def facts(found: Checked) -> dict[str, Any]:
     spacing = nifti.spacing_of(found.affine)
     ml = float(spacing.prod()) / 1_000
     lesions = found._array("gt")
-    told: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "shape": list(found.shape), "spacing": [round(float(side), 6) for side in spacing],
         "brain_ml": round(float(found.brain.sum()) * ml, 6),
     }  # fmt: skip
     if lesions is not None:
-        told["lesions_ml"] = round(float(lesions.sum()) * ml, 6)
-        told["lesions"] = {str(each): components(lesions, each)[1] for each in NEIGHBOURS[3]}  # by connectivity
-    return told
+        entries["lesions_ml"] = round(float(lesions.sum()) * ml, 6)
+        entries["lesions"] = {str(each): components(lesions, each)[1] for each in NEIGHBOURS[3]}  # by connectivity
+    return entries
 
 
 def gathered(notes: Iterable[tuple[str, str]], patients: int) -> Iterator[str]:

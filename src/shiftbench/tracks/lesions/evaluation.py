@@ -53,8 +53,8 @@ class Evaluation:
         else:
             patients = layout.found(path)
             origin = layout.origin(path) if path.is_dir() else "scans"
-            told = tuple(note for note in patients.notes if note.partition(":")[0] not in PARTS)  # of parts not there
-            found = cls(origin, Volumes(patients.patients), told)
+            notes = tuple(note for note in patients.notes if note.partition(":")[0] not in PARTS)  # of parts not there
+            found = cls(origin, Volumes(patients.patients), notes)
         return found.with_truth(path)
 
     def with_truth(self, path: Path) -> Evaluation:

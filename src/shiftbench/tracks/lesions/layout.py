@@ -72,12 +72,12 @@ def origin(source: Path) -> str:
     if not path.is_file():
         return "scans"
     try:
-        said = tomllib.loads(files.read_text(path)).get("origin")
+        text = tomllib.loads(files.read_text(path)).get("origin")
     except (OSError, ValueError, RecursionError) as error:
         raise TableError(f'{path}: expected origin = "…", found: {error}. Correct it or remove it.') from None
-    if not isinstance(said, str) or not said.strip():
-        raise TableError(f'{path}: expected origin = "…", found {said!r}. Correct it or remove it.')
-    return " ".join(said.split())
+    if not isinstance(text, str) or not text.strip():
+        raise TableError(f'{path}: expected origin = "…", found {text!r}. Correct it or remove it.')
+    return " ".join(text.split())
 
 
 # --- published folders -----------------------------------------------------------------------------------------------

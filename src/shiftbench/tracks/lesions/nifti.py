@@ -72,7 +72,7 @@ def read_image(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.float32], A
             than the file can hold.
         MissingExtraError: if nibabel is not installed.
     """
-    return _told(path, image(path))
+    return _with_notes(path, image(path))
 
 
 def read_mask(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.bool_], Affine]:
@@ -81,7 +81,7 @@ def read_mask(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.bool_], Affi
     Raises:
         ShiftbenchError: as `read_image`, and if it has three or more values.
     """
-    return _told(path, mask(path))
+    return _with_notes(path, mask(path))
 
 
 def read_probabilities(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.float32], Affine]:
@@ -90,7 +90,7 @@ def read_probabilities(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.flo
     Raises:
         ShiftbenchError: as `read_image`, and for values outside 0 to 1.
     """
-    return _told(path, probabilities(path))
+    return _with_notes(path, probabilities(path))
 
 
 def image(path: str | os.PathLike[str]) -> Scan:
@@ -111,7 +111,7 @@ def probabilities(path: str | os.PathLike[str]) -> Scan:
 
 def read_members(path: str | os.PathLike[str]) -> tuple[npt.NDArray[np.float32], Affine]:
     """As `members`, with remarks as a `ScanWarning`."""
-    return _told(path, members(path))
+    return _with_notes(path, members(path))
 
 
 def geometry(path: str | os.PathLike[str]) -> tuple[tuple[int, int, int], Affine]:
@@ -242,7 +242,7 @@ def _checked_affine(values: Any) -> Affine:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _told(path: str | os.PathLike[str], scan: Scan) -> tuple[Any, Affine]:
+def _with_notes(path: str | os.PathLike[str], scan: Scan) -> tuple[Any, Affine]:
     for note in scan.notes:
         warnings.warn(ScanWarning(f"{path}: {note}"), stacklevel=3)
     return scan.array, scan.affine

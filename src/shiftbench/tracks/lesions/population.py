@@ -31,8 +31,8 @@ Groups = dict[str, dict[str, list[float]]]
 
 def sex(patient: Patient) -> str:
     """M or F; empty where unknown."""
-    told = next((patient.columns[name] for name in COLUMNS if patient.columns.get(name)), "")
-    return SEXES.get(str(told).strip()[:1].lower(), "")
+    sex = next((patient.columns[name] for name in COLUMNS if patient.columns.get(name)), "")
+    return SEXES.get(str(sex).strip()[:1].lower(), "")
 
 
 def age(patient: Patient) -> float:
@@ -81,14 +81,14 @@ def of_sites(patients: Sequence[Patient]) -> dict[str, dict[str, float]]:
 
 
 def of_prepared(folder: Path) -> dict[str, Any]:
-    """The entries of a recipe on the patients of a prepared folder: their lesions by part, and `told`."""
+    """The entries of a recipe on the patients of a prepared folder: their lesions by part, and `recipe_entries`."""
     entries, volumes = manifest.held_in(folder)["patients"], Volumes.open(folder)
     ml = [entry.get("lesions_ml") for entry in entries]
     held = [float(each) if isinstance(each, int | float) else math.nan for each in ml]
-    return {"lesions": loads(entries), **told(volumes, held)}
+    return {"lesions": loads(entries), **recipe_entries(volumes, held)}
 
 
-def told(volumes: Volumes, loads_ml: Iterable[float]) -> dict[str, Any]:
+def recipe_entries(volumes: Volumes, loads_ml: Iterable[float]) -> dict[str, Any]:
     """Ages and loads of N patients by sex, where known, and their sites. loads_ml: [N], NaN where unknown."""
     patients = volumes.patients
     percent = [
@@ -118,9 +118,9 @@ def loads(entries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 def _load(patients: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     volumes = [patient["lesions_ml"] for patient in patients]
     counts = [patient.get("lesions", {}) for patient in patients]  # a folder of an earlier version has none
-    told = [each for each in counts[0] if all(each in found for found in counts)]
+    shared = [each for each in counts[0] if all(each in found for found in counts)]
     return {
         "patients": len(volumes), "volume_ml": float(np.mean(volumes)),
         **({"volume_sd_ml": float(np.std(volumes, ddof=1))} if len(volumes) > 1 else {}),
-        **({"lesions": {each: sum(found[each] for found in counts) for each in told}} if told else {}),
+        **({"lesions": {each: sum(found[each] for found in counts) for each in shared}} if shared else {}),
     }  # fmt: skip

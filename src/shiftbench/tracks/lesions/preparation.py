@@ -86,8 +86,8 @@ def prepare(
     if resample:
         notes = [(name, note) for name, note in notes if "voxels of" not in note]
         found = replace(found, notes=(*found.notes, "all volumes were resampled to 1 mm"))
-    told = [*found.notes, *filter(None, [experiment.note]), *checks.gathered(notes, len(entries))]
-    _write(folder, source, entries, told, experiment)
+    all_notes = [*found.notes, *filter(None, [experiment.note]), *checks.gathered(notes, len(entries))]
+    _write(folder, source, entries, all_notes, experiment)
     return open_prepared(folder)
 
 

@@ -11,11 +11,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from shiftbench import methods
+from shiftbench import __version__, methods
 from shiftbench.assessment.assess import Options
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import ShiftbenchError, TableError, UnknownNameError
@@ -209,11 +208,11 @@ class LesionStudy(Study[Segmented, Patients]):
         ndsc = [[each.scores[scoring.NDSC] for each in found.scores] for _, found in every]
         patients = [patient for own, _ in every for patient in own.volumes.patients]
         by_sex = population.by_sex(patients, itertools.chain.from_iterable(ndsc))
-        told: dict[str, Any] = {"ndsc_by_sex": by_sex} if by_sex else {}
+        by_group: dict[str, Any] = {"ndsc_by_sex": by_sex} if by_sex else {}
         if trained := self.experiment.get(TRAIN_ON):
             sets = [Predicted(own.volumes, found.folder, each) for (own, found), each in zip(every, ndsc, strict=True)]
-            told["ndsc_by_site"] = cross_site.scores(sets, trained, progress=progress)
-        return told
+            by_group["ndsc_by_site"] = cross_site.scores(sets, trained, progress=progress)
+        return by_group
 
     @cached_property
     def experiment(self) -> dict[str, str]:
@@ -242,8 +241,8 @@ class LesionStudy(Study[Segmented, Patients]):
             "scores": scoring.RULES, "systems": dict(recipes), "seed": self.chosen.seed,
         }  # fmt: skip
         words = {TRAIN_ON: "trained on {} alone", LEAVE_OUT: "{} left out"}
-        told = [words[name].format(site) for name, site in self.experiment.items() if name in words]
-        usual = report_options(", ".join([f"MS lesions: {self.prepared.origin}", *told]), recipe)
+        shift = [words[name].format(site) for name, site in self.experiment.items() if name in words]
+        usual = report_options(", ".join([f"MS lesions: {self.prepared.origin}", *shift]), recipe)
         return replace(usual, rule=checked_rule(how.rule), intervals=how.intervals(self.chosen.seed, cores))
 
     def pictures(
@@ -345,7 +344,7 @@ class SystemOf:
         fit = self.fitted.settings if self.kind == INTENSITY else fitted_folder.read(self.fitted.folder)
         known = {
             "fit": fit, "kind": self.kind, "data": volumes.digest, "scores": scoring.RULES,
-            "version": version("shiftbench"),
+            "version": __version__,
         }  # fmt: skip
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 

@@ -156,12 +156,12 @@ def named_by_table(patients: Iterable[Patient]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for patient in patients:
-        if told := patient.columns.get(PREDICTION):
-            key = patient_of(Path(str(told))).lower()
+        if prediction := patient.columns.get(PREDICTION):
+            key = patient_of(Path(str(prediction))).lower()
             if found.setdefault(key, patient.id) != patient.id:
                 raise PredictionsError(
-                    f"{PREDICTION}: expected a name of its own for each patient, found {str(told)!r} of {patient.id!r} "
-                    f"and of {found[key]!r}. Correct the table."
+                    f"{PREDICTION}: expected a name of its own for each patient, found {str(prediction)!r} of "
+                    f"{patient.id!r} and of {found[key]!r}. Correct the table."
                 )
     return found
 
@@ -190,19 +190,19 @@ def _named(file: Path, root: Path) -> tuple[str, str, int | None]:
     while len(words) > 1:
         # Measures have names of several words.
         end = next((n for n in (3, 2, 1) if n < len(words) and "_".join(words[-n:]).lower() in ENDS), 0)
-        told = _MEMBER.match(words[-1]) or _MEMBER.match("_".join(words[-2:]) if len(words) > 2 else "")
+        match = _MEMBER.match(words[-1]) or _MEMBER.match("_".join(words[-2:]) if len(words) > 2 else "")
         if end:
             kind, words = ENDS["_".join(words[-end:]).lower()] or kind, words[:-end]
-        elif told:
-            member, words = int(told[1]), words[: -1 if _MEMBER.match(words[-1]) else -2]
+        elif match:
+            member, words = int(match[1]), words[: -1 if _MEMBER.match(words[-1]) else -2]
         elif words[-1].lower() in _NOISE:
             words = words[:-1]
         else:
             break
     above = file.relative_to(root).parts[:-1] if file != root else ()
     for folder in above:
-        if told := _MEMBER.match(folder):
-            member = int(told[1])
+        if match := _MEMBER.match(folder):
+            member = int(match[1])
     return "_".join(words), kind, member
 
 

@@ -45,13 +45,13 @@ def withhold(source: Path, split: str, inputs: Path, truth: Path | None) -> None
     _write(truth, named, LABELS, ("site", "part"))
 
 
-def _write(folder: Path, named: Mapping[str, Patient], kinds: Sequence[str], told: Sequence[str]) -> None:
+def _write(folder: Path, named: Mapping[str, Patient], kinds: Sequence[str], described: Sequence[str]) -> None:
     """Copy files of patients by their new ids, and write the table of these."""
     rows = []
     for name, patient in named.items():
         row: dict[str, object] = {"patient": name}
-        row |= {key: getattr(patient, key) for key in told}
-        row |= {key: value for key, value in patient.columns.items() if told and key not in MEASURED}
+        row |= {key: getattr(patient, key) for key in described}
+        row |= {key: value for key, value in patient.columns.items() if described and key not in MEASURED}
         for kind in kinds:
             path = patient.files.get(kind)
             row[kind] = None if path is None else f"{name}/{kind}{''.join(path.suffixes[-2:])}"

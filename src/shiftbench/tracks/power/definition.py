@@ -53,7 +53,7 @@ TRUTH = TableTruth(
 
 def notes(path: Path) -> list[str]:
     """Shares of example records outside the ranges in which the formulas behind their labels are valid."""
-    lines = outside.lines(outside.told(path))
+    lines = outside.lines(outside.shares_in(path))
     heading = "records outside the ranges of the formulas behind their labels, where these extrapolate:"
     return [heading, *(f"  {line}" for line in lines)] if lines else []
 

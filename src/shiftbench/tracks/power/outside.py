@@ -38,15 +38,15 @@ def metadata(shares: Mapping[str, float]) -> dict[str, str]:
     return {KEY: json.dumps(shares, ensure_ascii=False)}
 
 
-def told(path: Path) -> dict[str, dict[str, float]]:
+def shares_in(path: Path) -> dict[str, dict[str, float]]:
     """The shares in Parquet files: name without extension → range → share. path: a file or a folder.
 
     Raises:
         TableError: if a file cannot be read.
     """
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path] * (path.suffix == ".parquet")
-    said = {file.stem: tables.read_metadata(file).get(KEY) for file in files}
-    shares = {name: _shares(text) for name, text in said.items() if text}
+    texts = {file.stem: tables.read_metadata(file).get(KEY) for file in files}
+    shares = {name: _shares(text) for name, text in texts.items() if text}
     return {name: share for name, share in shares.items() if share}
 
 
@@ -67,10 +67,10 @@ def notes(path: Path, *, whole: str) -> list[str]:
     whole: suffix of the name of a range that stands for all of a method's; if a method has one, only that is reported.
 
     Raises:
-        TableError: as `told`.
+        TableError: as `shares_in`.
     """
     sentences = []
-    for name, shares in told(path).items():
+    for name, shares in shares_in(path).items():
         methods = tuple(key.removesuffix(whole) for key in shares if key.endswith(whole))
         alone = {key: share for key, share in shares.items() if not key.startswith(methods)}
         of = {method: shares[f"{method}{whole}"] for method in methods} | alone
@@ -86,7 +86,7 @@ def lines(shares: Mapping[str, Mapping[str, float]]) -> list[str]:
     """A table for a terminal with a column for each file; ranges that no record leaves are omitted. Empty if there are
     no shares.
 
-    shares: from `told`.
+    shares: from `shares_in`.
     """
     every = dict.fromkeys(name for each in shares.values() for name in each)
     ranges = [name for name in every if any(each.get(name) for each in shares.values())]

@@ -91,7 +91,7 @@ def _whole(found: Found, folder: Path, say: Progress) -> Prepared:
     known = records.drop(POWER, partitions.WIND, partitions.INTERVAL, *days)
     leaks = leakage(known, split.partition, split.rules)
     shared = [item.what for item in leaks.findings if item.severity == "warning"]
-    notes = [*found.notes, *_said([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
+    notes = [*found.notes, *_notes([table]), *split.notes, *split.partition.warnings, *shared, BY_DESIGN]
     notes += [note for each in (table, *scored) for note in _outside(each.source)]
     written = [_written(beside, folder, notes) for beside in scored]
     origin = made_up(example) if example else f"table {source.name}"
@@ -109,7 +109,7 @@ def _published(found: Found, folder: Path, say: Progress) -> Prepared:
     judged = published.compared(read_tables)
     # The official data cannot be corrected: problems are only warnings.
     _refuse(scored if judged.data else [*read_tables, *scored])
-    notes = [*found.notes, *_said(read_tables), *judged.notes, *found.absences, BY_DESIGN]
+    notes = [*found.notes, *_notes(read_tables), *judged.notes, *found.absences, BY_DESIGN]
     frames = {table.partition: _completed(table.frame) for table in read_tables}
     none = next(iter(frames.values())).clear()
     made = given([(name, frames.get(name, none)) for name in PARTITIONS])
@@ -163,14 +163,14 @@ def _refuse(read_tables: Sequence[Table]) -> None:
 
 
 def _of_whole_columns(read_tables: Sequence[Table]) -> list[str]:
-    return [said for table in read_tables for said in (*table.doubts.columns, *table.clock.columns)]
+    return [note for table in read_tables for note in (*table.doubts.columns, *table.clock.columns)]
 
 
-def _said(read_tables: Sequence[Table]) -> list[str]:
+def _notes(read_tables: Sequence[Table]) -> list[str]:
     return [
-        said
+        note
         for table in read_tables
-        for said in (
+        for note in (
             *table.warnings, *table.doubts.columns, *table.clock.columns, *table.doubts.values, *table.clock.values,
         )
     ]  # fmt: skip
@@ -188,7 +188,7 @@ def _completed(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _written(table: Table, folder: Path, notes: list[str]) -> Path:
     """Write the generalisation set and return notes on it: its ids are row numbers, its records belong to no day."""
-    notes += _said([table])
+    notes += _notes([table])
     records = partitions.described(table.frame.with_row_index("id", offset=1).cast({"id": pl.Int64}))
     columns = ("id", *schema.NAMES, partitions.WIND, partitions.INTERVAL)
     return tables.write_table(records.select(columns), folder / GENERALIZATION_FILE)

@@ -45,7 +45,7 @@ def compared(read_tables: Sequence[Table]) -> Comparison:
     if data is None:
         return Comparison(None, tuple(notes))
     differing = _statistics(read_tables, data)
-    hashes = [said for table in read_tables if (said := presumed(table.source, data))]
+    hashes = [digest for table in read_tables if (digest := presumed(table.source, data))]
     return Comparison(None if differing else data, (*notes, *differing, *hashes))
 
 

@@ -42,7 +42,7 @@ class _Doubt:
     """A doubt about a column: whether it is certainly wrong, and its presumed unit."""
 
     column: str
-    said: str
+    text: str
     certain: bool = True
     unit: Mistake | None = None
 
@@ -77,9 +77,9 @@ def check_units(
     doubts += [doubt for doubt in beside if doubt.column not in wrong]
     doubts = list({(doubt.column, doubt.certain): doubt for doubt in doubts}.values())
     certain = [doubt for doubt in doubts if doubt.certain]
-    told = [*(doubt.said for doubt in certain), *_likewise(certain)]
-    kept = [doubt.said for doubt in doubts if not doubt.certain]
-    return Doubts(tuple(f"{label}: {said}" for said in told), tuple(f"{label}: {said}" for said in kept))
+    sure = [*(doubt.text for doubt in certain), *_likewise(certain)]
+    kept = [doubt.text for doubt in doubts if not doubt.certain]
+    return Doubts(tuple(f"{label}: {said}" for said in sure), tuple(f"{label}: {said}" for said in kept))
 
 
 def _by_themselves(frame: pl.DataFrame, names: Sequence[str], silent: Sequence[str]) -> Iterator[_Doubt]:

@@ -62,7 +62,7 @@ def read(source: Source, progress: Progress | None = None, *, voyage: bool = Tru
         problems += check_index(frame, label=source.label)
     if problems:  # a wrong unit of time may be the reason for repeated ids
         raise TableError(*problems, *doubts.columns, *clock.columns)
-    warnings = (*reader.warnings, *reader.odd.told(source.label))
+    warnings = (*reader.warnings, *reader.odd.messages(source.label))
     return Table(source, frame, warnings, doubts, clock if voyage else Doubts(columns=clock.columns))
 
 
@@ -94,9 +94,9 @@ def check_test_set(frame: pl.DataFrame, *, label: str) -> list[str]:
         problems.add(name, "finite numbers", advice, values=frame[name], bad=infinite, line=1)
     check_rows(frame, problems=problems, warnings=odd, line=1)
     doubts, clock = _doubts(frame, label=label, voyage=False)
-    if said := [*problems.told(label), *doubts.columns, *clock.columns]:
-        raise TableError(*said)
-    return [*odd.told(label), *doubts.values]
+    if wrong := [*problems.messages(label), *doubts.columns, *clock.columns]:
+        raise TableError(*wrong)
+    return [*odd.messages(label), *doubts.values]
 
 
 def _doubts(frame: pl.DataFrame, *, label: str, partition: str = "", voyage: bool = True) -> tuple[Doubts, Doubts]:

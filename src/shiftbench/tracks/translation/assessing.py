@@ -175,9 +175,9 @@ def pictures(found: ScoredFiles) -> tuple[list[Picture], list[str]]:
 
 def anomalies(recipe: Mapping[str, Any]) -> list[Picture]:
     """A picture of the anomalies that a recipe counts; none if it counts none."""
-    if not (told := recipe.get("anomalies")):
+    if not (drawn_from := recipe.get("anomalies")):
         return []
-    drawn = together(told["together"], told["sentences"])
+    drawn = together(drawn_from["together"], drawn_from["sentences"])
     return [Picture("anomalies", "Anomalies that occur together", CAPTION, drawn, few_colours=True)]
 
 
@@ -305,12 +305,12 @@ def _recipe(
         "track": {"name": schema.TRACK, "origin": held.origin},
         "partition": {"counts": {split: len(rows) for split, (rows, _) in judged.items()}},
         "truth": truth.name,
-        **told(held, {split: rows for split, (rows, _) in judged.items()}),
+        **recipe_entries(held, {split: rows for split, (rows, _) in judged.items()}),
         "systems": {name: {"file": path.name, "sha256": files.sha256(path)} for name, path in predictions.items()},
     }
 
 
-def told(held: Evaluation, splits: Mapping[str, Index]) -> dict[str, Any]:
+def recipe_entries(held: Evaluation, splits: Mapping[str, Index]) -> dict[str, Any]:
     """A recipe's entries on sentences: a hash, lengths, sacreBLEU's signatures, and anomalies that occur together."""
     found: dict[str, Any] = {"data": {split: digest(held.sentences.select(rows)) for split, rows in splits.items()}}
     if (references := held.sentences.references) is not None:

@@ -22,7 +22,7 @@ LONGEST = 1 << 26  # bytes of a line
 LONGEST_TEXT = 250_000  # characters of a sentence or an answer
 GZIP = b"\x1f\x8b"
 MOST_SHOWN = 40  # characters of a value in a message
-TOLD = 5_000  # lines between two progress reports
+REPORT_EVERY = 5_000  # lines between two progress reports
 
 
 class Problems:
@@ -32,25 +32,25 @@ class Problems:
         """`other`: a second file, whose lines belong to those of the first."""
         self.path = path
         self._name = f"{path}" if other is None else f"{path} and {other.name}"
-        self._told: dict[str, list[str]] = {}
+        self._kept: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._told)
+        return bool(self._kept)
 
     def add(self, where: object, what: str, *, kind: str = "", more: int = 0) -> None:
         """Note a problem; those of a kind (or that read alike) are abbreviated, `more` of them are only counted."""
         key = kind or what
         self._counts[key] = self._counts.get(key, 0) + 1 + more
-        if len(self._told.setdefault(key, [])) < problem.MOST_LISTED:
-            self._told[key].append(f"{self._name}: {where}: {what}" if str(where) else f"{self._name}: {what}")
+        if len(self._kept.setdefault(key, [])) < problem.MOST_LISTED:
+            self._kept[key].append(f"{self._name}: {where}: {what}" if str(where) else f"{self._name}: {what}")
 
     def listed(self) -> list[str]:
         """All that were noted, in the order of their kinds."""
         found = []
-        for key, told in self._told.items():
-            rest = self._counts[key] - len(told)
-            found += told + ([f"{self._name}: … and {rest:,} more like these."] if rest else [])
+        for key, shown in self._kept.items():
+            rest = self._counts[key] - len(shown)
+            found += shown + ([f"{self._name}: … and {rest:,} more like these."] if rest else [])
         return found
 
     def require_none(self) -> None:
@@ -146,7 +146,7 @@ def of(path: Path, *, progress: Progress = silent) -> Iterator[tuple[int, bytes]
                     )
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
-                if number % TOLD == 0:
+                if number % REPORT_EVERY == 0:
                     progress("read", number, 0)
                 yield number, line.removesuffix(b"\n").removesuffix(b"\r")
     except FileNotFoundError:

@@ -104,5 +104,5 @@ def _file_problems(folder: Path, held: Mapping[str, Any]) -> Iterator[str]:
         path = folder / entry["file"]
         found = path.stat().st_size if path.is_file() else None
         if found != entry["bytes"]:
-            told = "no such file" if found is None else f"{found:,}"
-            yield f"{entry['file']}: expected {entry['bytes']:,} bytes, found {told}."
+            actual = "no such file" if found is None else f"{found:,}"
+            yield f"{entry['file']}: expected {entry['bytes']:,} bytes, found {actual}."

@@ -126,13 +126,13 @@ def _begin(folder: Path, begun: Begun, size: int) -> None:
     files.write_json(folder / corpus.BEGUN, begun.plain())
 
 
-def _require_same(folder: Path, said: Any, begun: Begun) -> None:
+def _require_same(folder: Path, earlier: Any, begun: Begun) -> None:
     """Check that a folder was begun with these texts and settings.
 
     Raises:
         TableError: naming what differs.
     """
-    own, other = begun.plain(), said if isinstance(said, dict) else {}
+    own, other = begun.plain(), earlier if isinstance(earlier, dict) else {}
     words = {"inputs": "texts", "limits": "cleaning"}
     if different := [words.get(key, key) for key, value in own.items() if other.get(key) != value]:
         raise TableError(

@@ -82,8 +82,10 @@ def pieces(tokens: Sequence[str]) -> list[str]:
     if any(WORD in token for token in kept):
         kept[0] = kept[0].removeprefix(WORD)
         return [token.replace(WORD, " ") for token in kept]
-    told = [html.unescape(token).replace("@-@", "-") for token in kept]  # as Moses writes brackets, quotes and hyphens
-    return [token.removesuffix(CONTINUES) if token.endswith(CONTINUES) else f"{token} " for token in told]
+    written = [
+        html.unescape(token).replace("@-@", "-") for token in kept
+    ]  # as Moses writes brackets, quotes and hyphens
+    return [token.removesuffix(CONTINUES) if token.endswith(CONTINUES) else f"{token} " for token in written]
 
 
 def _words(text: str, tokens: int) -> list[str]:

@@ -90,13 +90,13 @@ def _drawn(found: Outputs, rows: int, seed: int) -> list[int]:
 
 
 def _facts(found: Outputs) -> str:
-    told = [f"{count_text(len(found))} sentences"]
+    counts = [f"{count_text(len(found))} sentences"]
     if found.texts:
-        told.append(f"{count_text(len(found.texts))} {'samples' if found.sampled else 'hypotheses'}")
+        counts.append(f"{count_text(len(found.texts))} {'samples' if found.sampled else 'hypotheses'}")
     if found.log_probabilities is not None:
         members = len(found.log_probabilities)
-        told.append(f"token log-probabilities of {members} {'models' if members > 1 else 'model'}")
-    return " · ".join(told)
+        counts.append(f"token log-probabilities of {members} {'models' if members > 1 else 'model'}")
+    return " · ".join(counts)
 
 
 def _grids(found: Outputs) -> Iterator[Grid]:
@@ -128,12 +128,12 @@ def _cards(found: Outputs, rows: list[int]) -> Cards:
 
 
 def _heading(found: Outputs, row: int) -> str:
-    told = [clean(found.ids[row])]
+    facts = [clean(found.ids[row])]
     for name, values in found.columns.items():
         if values[row] is True:
-            told.append(clean(name))
+            facts.append(clean(name))
         elif values[row] not in (None, False, ""):
-            told.append(f"{clean(name)}: {clean(str(values[row]))[:60]}")
+            facts.append(f"{clean(name)}: {clean(str(values[row]))[:60]}")
     known = {"quality": found.quality, "error": found.error, **found.uncertainties}
-    told += [f"{clean(name)} {values[row]:.4g}" for name, values in known.items() if values is not None]
-    return " · ".join(told)
+    facts += [f"{clean(name)} {values[row]:.4g}" for name, values in known.items() if values is not None]
+    return " · ".join(facts)

@@ -192,7 +192,7 @@ class TranslationStudy(Study[Translated, Sentences]):
                 "preset": self.chosen.preset_of({*self.chosen.methods} in (set(), {*PRESETS[self.chosen.preset]})),
             },
             "partition": {"counts": dict(self.prepared.counts), "unused": dict(self.prepared.unused)},
-            **assessing.told(held, {own.splits[0]: own.rows for own in self.evaluation_sets}),
+            **assessing.recipe_entries(held, {own.splits[0]: own.rows for own in self.evaluation_sets}),
             "systems": dict(recipes), "seed": self.chosen.seed,
         }  # fmt: skip
         title = f"Translation, {self.judged_by[task].title}: {self.prepared.origin}"
@@ -205,12 +205,12 @@ class TranslationStudy(Study[Translated, Sentences]):
         """Which anomalies occur together in evaluation, if sentences are marked with any."""
         if records.splits[0] == "dev":
             return [], []
-        return assessing.anomalies(assessing.told(records.held, {records.splits[0]: records.rows})), []
+        return assessing.anomalies(assessing.recipe_entries(records.held, {records.splits[0]: records.rows})), []
 
     def finished(self, report: Report, _task: str) -> Report:
         """The report with the notes on the data."""
-        told = assessing.on_references(self.evaluation_sets[0].held, [own.rows for own in self.evaluation_sets])
-        return replace(report, warnings=(*self.prepared.notes, *told, *report.warnings))
+        notes = assessing.on_references(self.evaluation_sets[0].held, [own.rows for own in self.evaluation_sets])
+        return replace(report, warnings=(*self.prepared.notes, *notes, *report.warnings))
 
 
 def _predicting(records: Sentences) -> str:

@@ -41,8 +41,8 @@ def settings(prepared: Prepared, task: Task, *, preset: str, seed: int) -> Setti
         TableError: if the data do not fit into memory, or train cannot be read.
         UnknownNameError: for an unknown preset.
     """
-    if said := memory.foresee(prepared.folder):
-        raise TableError(said)
+    if too_large := memory.foresee(prepared.folder):
+        raise TableError(too_large)
     experiment = str(read_manifest(prepared.folder).rules.get("experiment", CANONICAL))
     split = "" if experiment == CANONICAL else f", split {experiment}"
     return Settings(

@@ -150,7 +150,7 @@ def _checked(reader: Reader, written: Path, target: Path) -> Converted:
         partition,
         counts,
         official=counts == published,
-        warnings=(*reader.warnings, *reader.odd.told(label), *doubts.columns, *doubts.values),
+        warnings=(*reader.warnings, *reader.odd.messages(label), *doubts.columns, *doubts.values),
         notes=_notes(partition, counts, published),
     )
 

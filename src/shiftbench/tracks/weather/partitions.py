@@ -149,8 +149,9 @@ def split(frame: pl.DataFrame, experiment: str = CANONICAL, *, rules: Rules | No
         pieces |= drawn
     if pieces:
         rules = _named(rules, experiment)
-        said = [text for text in divided.warnings if not text.startswith(("train ", "dev_in "))]  # of their old sizes
-        divided = replace(divided, warnings=tuple(said))
+        # Those of train and dev_in are of their sizes before.
+        warnings = [text for text in divided.warnings if not text.startswith(("train ", "dev_in "))]
+        divided = replace(divided, warnings=tuple(warnings))
     in_train = divided.assignment == "train"
     absent = sorted(_classes(frame[CLASS]) - _classes(frame[CLASS].filter(in_train)))
     return Split(divided, rules, experiment, pieces, added_rows(frame.lazy().filter(in_train), absent))

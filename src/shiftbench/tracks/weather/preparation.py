@@ -177,5 +177,5 @@ def _converted(found: Sources, folder: Path, climate: Climate | None, say: Progr
 
 
 def _notes(found: Sources, converted: Sequence[Converted], *more: Sequence[str]) -> list[str]:
-    said = [*found.notes, *(text for part in converted for text in (*part.warnings, *part.notes))]
-    return [*said, *(text for texts in more for text in texts)]
+    notes = [*found.notes, *(text for part in converted for text in (*part.warnings, *part.notes))]
+    return [*notes, *(text for texts in more for text in texts)]

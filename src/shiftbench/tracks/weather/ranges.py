@@ -54,9 +54,9 @@ def _doubts(table: pl.LazyFrame, columns: Mapping[str, Column], *, label: str, c
         expected = schema.RANGES[name]
         count = _count(column, expected, table)
         if count.misplaced or count.outside_too_often:
-            said, known = _whole(column, expected, count, table)
+            finding, known = _whole(column, expected, count, table)
             sure = expected.known and not (chosen and (known is None or count.all < units.FEWEST_FOR_MEDIAN))
-            (wrong if sure else odd).append(f"{label}: {said}")
+            (wrong if sure else odd).append(f"{label}: {finding}")
         elif count.outside:
             odd.append(f"{label}: {units.values_outside(name, column.unit, expected, count)}")
         elif count.low_peak and not chosen:
@@ -74,15 +74,15 @@ class _Count(units.Count):
     @property
     def low_peak(self) -> bool:
         """Whether the top percentile is above 0, but below the expected peak."""
-        told = self.all >= FEWEST_FOR_PEAK and self.positive > 0.01 * self.all
-        return told and self.peak <= 0.01 * self.all
+        peaked = self.all >= FEWEST_FOR_PEAK and self.positive > 0.01 * self.all
+        return peaked and self.peak <= 0.01 * self.all
 
 
 def _values(column: Column, table: pl.LazyFrame) -> pl.LazyFrame:
     """The column restricted to rows in which its forecast model is available."""
     values, there = pl.col(column.name), f"{column.source}_available"
-    told = column.source in MODELS and column.name != there and there in table.collect_schema()
-    return table.select(values=pl.when(pl.col(there).fill_null(1) != 0).then(values) if told else values)
+    conditional = column.source in MODELS and column.name != there and there in table.collect_schema()
+    return table.select(values=pl.when(pl.col(there).fill_null(1) != 0).then(values) if conditional else values)
 
 
 def _count(column: Column, expected: Range, table: pl.LazyFrame) -> _Count:

@@ -56,8 +56,8 @@ def write(
             if progress is not None:
                 progress(STAGE, done, rows)
         files.write_text(aside / layout.TABLE, "\n".join(lines) + "\n")
-        said = f"made-up phantoms, {rows} patients, {voxel:g} mm, seed {seed}"
-        files.write_text(aside / layout.ORIGIN, f'origin = "{said}"\n')
+        origin = f"made-up phantoms, {rows} patients, {voxel:g} mm, seed {seed}"
+        files.write_text(aside / layout.ORIGIN, f'origin = "{origin}"\n')
     return folder
 
 

@@ -80,16 +80,16 @@ def _together(runs: Sequence[Run]) -> Report:
 
 def loads(run: Run) -> Drawing | None:
     """Volumes of lesions of each part, with the mean ± standard deviation, and their numbers; in print hollow."""
-    found = {part: run.told("lesions", part) for part in schema.PARTS}
+    found = {part: run.entry("lesions", part) for part in schema.PARTS}
     if not any(found.values()):
         return None
     volumes, numbers = list[Line](), list[Line]()
     for row, (part, own) in enumerate(found.items()):
-        told = schema.TABLE_6[part]
-        volumes += _spread(told["volume_ml"], told["volume_sd_ml"], row + 0.3, GREY, hollow=True)
+        in_print = schema.TABLE_6[part]
+        volumes += _spread(in_print["volume_ml"], in_print["volume_sd_ml"], row + 0.3, GREY, hollow=True)
         if (mean := number(own.get("volume_ml"))) is not None:
             volumes += _spread(mean, number(own.get("volume_sd_ml")) or 0.0, row + 0.12, COLOURS[0])
-        numbers.append(_point(float(told["lesions"]), row + 0.3, Look(GREY, "", "o"), hollow=True))
+        numbers.append(_point(float(in_print["lesions"]), row + 0.3, Look(GREY, "", "o"), hollow=True))
         for name, count in lesion_counts(own).items():
             if count > 0 and name in CONNECTIVITY:
                 numbers.append(_point(count, row + 0.12, CONNECTIVITY[name]))
@@ -186,13 +186,13 @@ def _correlations(report: Report, system: str, split: str, score: str, subsets: 
         for each in report.scores
         if (each.system, each.split) == (system, split) and enough(report, each)
     }
-    told = []
+    captions = []
     for kind, title in KINDS.items():
         values = [found.get((subset, correlation_name(score, kind)), float("nan")) for subset in subsets]
-        told.append(
+        captions.append(
             f"{title} " + " / ".join(f"{value:.2f}".replace("-", "−") if finite(value) else MISSING for value in values)
         )
-    return ", ".join(told)
+    return ", ".join(captions)
 
 
 # --- retention of voxels ---------------------------------------------------------------------------------------------

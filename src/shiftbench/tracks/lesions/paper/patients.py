@@ -51,13 +51,17 @@ def of_sexes(runs: Sequence[Run]) -> list[Table]:
 def _loads(runs: Sequence[Run]) -> Table:
     """How many patients each part has and how much of them is lesion, in print and in the data of runs."""
     rows, words = [], []
-    for part, told in schema.TABLE_6.items():
+    for part, in_print in schema.TABLE_6.items():
         rows.append(Row(f"{part}, in print"))
         words.append(
-            (MISSING, _plus_minus(told["volume_ml"], told["volume_sd_ml"], 2), count_text(int(told["lesions"])))
+            (
+                MISSING,
+                _plus_minus(in_print["volume_ml"], in_print["volume_sd_ml"], 2),
+                count_text(int(in_print["lesions"])),
+            )
         )
         for own in runs:
-            found = own.told("lesions", part)
+            found = own.entry("lesions", part)
             if (mean := number(found.get("volume_ml"))) is not None:
                 rows.append(Row(part, run=own.name))
                 words.append((_count(found), _plus_minus(mean, number(found.get("volume_sd_ml")), 2), _lesions(found)))
@@ -74,9 +78,9 @@ def _lesions(found: dict[str, Any]) -> str:
 
 
 def _sources(runs: Sequence[Run]) -> Table:
-    rows, words = [Row(f"{name}, in print") for name in PRINTED], [(MISSING, *told) for told in PRINTED.values()]
+    rows, words = [Row(f"{name}, in print") for name in PRINTED], [(MISSING, *row) for row in PRINTED.values()]
     for run in runs:
-        for site, entry in run.told("sites").items():
+        for site, entry in run.entry("sites").items():
             own = held(entry)
             mean, median, men = (number(own.get(name)) for name in ("age_mean", "age_median", "men_per_woman"))
             rows.append(Row(clean(site), run=run.name))
@@ -116,11 +120,11 @@ def _described(name: str, runs: Sequence[Run]) -> Table:
     for statistic in STATISTICS:
         for sex in SEXES.values():
             texts = printed()[name, sex, statistic]
-            told = {part: (Printed(texts[part], "", f"{PAPER}, {name}"),) for part in SETS}
-            mine = [(run.name, groups) for run in runs if (groups := run.told(entry))]
+            in_print = {part: (Printed(texts[part], "", f"{PAPER}, {name}"),) for part in SETS}
+            mine = [(run.name, groups) for run in runs if (groups := run.entry(entry))]
             for run, groups in mine or [("", {})]:
                 rows.append(Row(f"{WORDS[sex]}, {statistic}", run=run))
-                cells.append(tuple(_cell(groups, part, sex, statistic, told.get(part, ())) for part in SETS))
+                cells.append(tuple(_cell(groups, part, sex, statistic, in_print.get(part, ())) for part in SETS))
     return Table(
         name, PAPER, f"{title} of men and women", f"{caption} {ours(runs)}", "Who", tuple(rows),
         _heads(entry.partition("_")[0], title, unit), tuple(cells), task=schema.TASK,
@@ -130,11 +134,11 @@ def _described(name: str, runs: Sequence[Run]) -> Table:
 def _scored(name: str, runs: Sequence[Run]) -> Table:
     model = MODELS_OF[name]
     frame = values(name, track=schema.TRACK, paper=PAPER)
-    told = lookup(frame, ("dataset", "gender", "statistic"))
-    found = {(IN_PRINT.get(str(part), part), *rest): values for (part, *rest), values in told.items()}
+    printed = lookup(frame, ("dataset", "gender", "statistic"))
+    found = {(IN_PRINT.get(str(part), part), *rest): values for (part, *rest), values in printed.items()}
     rows, cells = list[Row](), list[tuple[Cell, ...]]()
     for title, own, run in _systems(model, runs):
-        groups = run.told("systems", own, "ndsc_by_sex") if run is not None else {}
+        groups = run.entry("systems", own, "ndsc_by_sex") if run is not None else {}
         in_print = run is None or run.slots[own] is not None
         for statistic in STATISTICS:
             for sex in SEXES.values():
@@ -167,17 +171,17 @@ def _systems(model: str, runs: Sequence[Run]) -> Iterator[tuple[str, str, Run | 
     if model == next(iter(MODELS.values())):
         for run in runs:
             for name, taken in run.slots.items():
-                if taken is None and run.told("systems", name, "ndsc_by_sex") and not run.alone(name):
+                if taken is None and run.entry("systems", name, "ndsc_by_sex") and not run.alone(name):
                     yield clean(name), name, run
 
 
 def _cell(
-    groups: dict[str, Any], part: str, sex: str, statistic: str, told: tuple[Printed, ...], *, factor: float = 1.0
+    groups: dict[str, Any], part: str, sex: str, statistic: str, in_print: tuple[Printed, ...], *, factor: float = 1.0
 ) -> Cell:
     found = held(groups.get(part)).get(sex)
     place = 1 + [*STATISTICS].index(statistic)
     value = number(found[place]) if isinstance(found, list) and len(found) > place else None
-    return Cell(None if value is None else factor * value, printed=told)
+    return Cell(None if value is None else factor * value, printed=in_print)
 
 
 def _heads(metric: str, title: str, unit: str) -> tuple[Column, ...]:

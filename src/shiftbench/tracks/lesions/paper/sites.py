@@ -62,7 +62,7 @@ def tables(runs: Sequence[Run]) -> list[Table]:
 
 def _by_site(run: Run, name: str, rule: str) -> dict[str, Any]:
     """Site → what a system has on it by a rule."""
-    return {clean(site): held(own) for site, own in run.told("systems", name, "ndsc_by_site", rule).items()}
+    return {clean(site): held(own) for site, own in run.entry("systems", name, "ndsc_by_site", rule).items()}
 
 
 def _tested(run: Run) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _cross(rule: str, runs: Sequence[Run], sites: Sequence[str], found: Lookup) 
         for row, own, key in _crossed(runs, train, rule, printed=bool(found)):
             printed = [found.get((*key, site), ()) if key else () for site in sites]
             rows.append(row)
-            cells.append(tuple(_cell(own.get(site), told) for site, told in zip(sites, printed, strict=True)))
+            cells.append(tuple(_cell(own.get(site), in_print) for site, in_print in zip(sites, printed, strict=True)))
     caption = (
         "nDSC on the patients of eval of each site, of ensembles that have learnt from one; the threshold was tuned on "
         f"{RULES[rule]}. {ours(runs)}"

@@ -74,13 +74,6 @@ class Run(run.Run):
         """The only site of dev_out, which was not learnt from; empty if there is none."""
         return clean(self.track.get("left_out") or "")
 
-    def told(self, *names: str) -> dict[str, Any]:
-        """An entry of the recipe, which anybody may have written: empty unless it has names of its own."""
-        found: object = self.report.recipe
-        for name in names:
-            found = held(found).get(name)
-        return held(found)
-
 
 def _slot(method: str, settings: Mapping[str, object], *, alone: bool) -> Slot | None:
     model, dropout = MODELS.get(method), float(str(settings.get("dropout", 0.0)))
@@ -119,9 +112,9 @@ def ours(runs: Sequence[Run]) -> str:
 
 def lesion_counts(found: Mapping[str, Any]) -> dict[str, int]:
     """Connectivity → lesions of a part, the smallest first."""
-    told = held(found.get("lesions"))
-    known = [name for name, count in told.items() if name.isdecimal() and number(count) is not None]
-    return {name: int(told[name]) for name in sorted(known, key=int)}
+    counts = held(found.get("lesions"))
+    known = [name for name, count in counts.items() if name.isdecimal() and number(count) is not None]
+    return {name: int(counts[name]) for name in sorted(known, key=int)}
 
 
 # --- lines of scores -------------------------------------------------------------------------------------------------

@@ -57,12 +57,12 @@ def printed(number: str) -> pl.DataFrame:
 
 def _correlations(frame: pl.DataFrame) -> pl.DataFrame:
     """Table 8 with its system named as elsewhere, and with every correlation twice, as print gives it two names."""
-    name, told = pl.col("metric"), pl.col("metric").str.extract("^corr_(.+)_lesion_load$")
+    name, correlated = pl.col("metric"), pl.col("metric").str.extract("^corr_(.+)_lesion_load$")
     frame = frame.with_columns(
         ensemble=pl.col("ensemble").replace("ensemble", "deep_ensemble"), dropout=pl.lit("0.0"),
         unit=pl.col("unit").fill_null(""),
     )  # fmt: skip
-    each = [frame.with_columns(metric=pl.coalesce(told + f"_load_{kind}", name)) for kind in KINDS]
+    each = [frame.with_columns(metric=pl.coalesce(correlated + f"_load_{kind}", name)) for kind in KINDS]
     return pl.concat(each).unique(maintain_order=True)
 
 

@@ -64,10 +64,10 @@ def _gallery(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[P
 
 
 def _reading(view: View) -> str:
-    told = (
+    caption = (
         "The planes meet in the largest lesion of the truth; as radiologists look, the patient's right is on the left."
     )
-    return told if view.truth is not None and view.truth.any() else told.replace("of the truth", "predicted")
+    return caption if view.truth is not None and view.truth.any() else caption.replace("of the truth", "predicted")
 
 
 def _lesions(volumes: Volumes, split: str, scored: Scored, read: Read) -> list[Picture]:

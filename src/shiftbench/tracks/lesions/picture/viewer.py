@@ -56,7 +56,7 @@ def page(view: View, affine: Any, *, title: str, measures: Sequence[str] = ()) -
     """
     seen, box = view.cropped(), box_of(view.brain, view.spacing)
     lesions = [*_predicted(seen), *_missed(seen)]
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "volumes": [*_volumes(seen, measures)],
         "bar": SCALE_MM,
         "clear": CLEAR,
@@ -71,12 +71,12 @@ def page(view: View, affine: Any, *, title: str, measures: Sequence[str] = ()) -
     bundle = base64.b64encode(bytes.fromhex(origin["sha256"])).decode()
     return template("viewer.html", package=PACKAGE, scripts=(digest(script), bundle)).render(
         title=title,
-        told=json.dumps(told).replace("<", "\\u003c"),
+        settings=json.dumps(settings).replace("<", "\\u003c"),
         viewer=script,
         niivue=base64.b64encode(_niivue("niivue.js.gz")).decode(),
         version=origin["version"],
         bar=SCALE_MM,
-        overlays=told["volumes"][1:],
+        overlays=settings["volumes"][1:],
         scores=_scores(view),
         lesions=_table(lesions),
     )
@@ -169,12 +169,12 @@ def _missed(view: View) -> Iterator[Lesion]:
 
 
 def _table(lesions: list[Lesion]) -> Grid:
-    told = {
+    values = {
         "Volume (mm³)": [f"{each.volume:,.0f}" for each in lesions],
         "LSU": [MISSING if each.structural is None else f"{each.structural:.2f}" for each in lesions],
         "": [each.kind or MISSING for each in lesions],
     }
-    shown = {name: cells for name, cells in told.items() if any(cell != MISSING for cell in cells)}
+    shown = {name: cells for name, cells in values.items() if any(cell != MISSING for cell in cells)}
     rows = [Row(each.name, tuple(Cell(cells[place]) for cells in shown.values())) for place, each in enumerate(lesions)]
     columns = tuple(Column(name or "Outcome", numeric=bool(name)) for name in shown)
     return Grid("lesions", "", "Lesions", "Lesion", columns, tuple(rows))
@@ -182,18 +182,18 @@ def _table(lesions: list[Lesion]) -> Grid:
 
 def _scores(view: View) -> Grid:
     """The scores and uncertainties of the patient, and volumes of lesions, by name."""
-    told: dict[str, str] = {}
+    facts: dict[str, str] = {}
     if view.truth is not None and view.prediction is not None:
         case = scoring.Case(view.truth, view.brain, view.spacing)
         for name, value in scoring.mask_scores(case, view.prediction.mask, usual=True).items():
             metric = METRICS[name]
-            told[metric.title] = f"{100 * value:.1f} %" if metric.scale == "percent" else f"{value:.2f}"
+            facts[metric.title] = f"{100 * value:.1f} %" if metric.scale == "percent" else f"{value:.2f}"
         for name, value in scoring.patient_uncertainty(case, view.prediction).items():
-            told |= {MEASURES[name].title: f"{value:.3g}"} if name else {}
+            facts |= {MEASURES[name].title: f"{value:.3g}"} if name else {}
     masks = {"truth": view.truth, "prediction": None if view.prediction is None else view.prediction.mask}
     for name, mask in masks.items():
         if mask is not None:
             volume = np.count_nonzero(mask) * np.prod(view.spacing) / 1000
-            told[f"In the {name}"] = f"{components(mask, 6)[1]:,} lesions, {volume:.2f} ml"
-    rows = tuple(Row(name, (Cell(text),)) for name, text in told.items())
+            facts[f"In the {name}"] = f"{components(mask, 6)[1]:,} lesions, {volume:.2f} ml"
+    rows = tuple(Row(name, (Cell(text),)) for name, text in facts.items())
     return Grid("scores", "", "Scores of this patient", "", (Column(""),), rows)

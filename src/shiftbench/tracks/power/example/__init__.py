@@ -120,8 +120,8 @@ def write(
         made = table(rows, seed=seed, vessel=vessel, tally=tallies[0], progress=progress)
         writing.write_frame(aside / writing.RECORDS, made, origin, tallies[0].shares)
         drawn, again = generalization.drawn(others, seed, vessel=vessel, tally=tallies[1], progress=progress)
-        said = f"{origin} generalization redrawn={again}"
-        writing.write_frame(aside / writing.GENERALIZATION, drawn, said, tallies[1].shares)
+        redrawn = f"{origin} generalization redrawn={again}"
+        writing.write_frame(aside / writing.GENERALIZATION, drawn, redrawn, tallies[1].shares)
     return folder
 
 

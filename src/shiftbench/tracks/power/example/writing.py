@@ -26,6 +26,6 @@ def frame(columns: Columns, power_kw: Values) -> pl.DataFrame:
 
 def write_frame(path: Path, table: pl.DataFrame, origin: str, shares: Mapping[str, float]) -> None:
     """Write Parquet whose metadata hold its origin (`shiftbench`) and the shares outside ranges (`outside.KEY`)."""
-    said = {"shiftbench": origin, **outside.metadata(shares)}
+    metadata = {"shiftbench": origin, **outside.metadata(shares)}
     with path.open("wb") as file:
-        table.write_parquet(file, compression="zstd", compression_level=3, metadata=said)
+        table.write_parquet(file, compression="zstd", compression_level=3, metadata=metadata)

@@ -73,13 +73,13 @@ def _rankings(run: Run) -> Iterator[Finding]:
         names = [name for name in scores if name in theirs]
         if len(names) > 1:
             ours = {name: scores[name].value * factor for name in names}
-            told = {
+            distinct = {
                 frozenset(pair): duel(run.report, scores[pair[0]], scores[pair[1]]).winner is not None
                 for pair in combinations(names, 2)
             }
             about = f"Ranking by {METRICS[metric].title} on {_set(place)}{f', {unit}' if run.comparable else ''}"
             print_ = {name: theirs[name] for name in names}
-            yield Finding(about, _order(ours, told), _order(print_), _alike(ours, print_, told))
+            yield Finding(about, _order(ours, distinct), _order(print_), _alike(ours, print_, distinct))
 
 
 def _degradations(run: Run) -> Iterator[Finding]:
@@ -126,10 +126,10 @@ def _turn(ratio: float) -> int:
     return (round(ratio, 2) > 1) - (round(ratio, 2) < 1)
 
 
-def _alike(ours: dict[str, float], theirs: dict[str, float], told: dict[frozenset[str], bool] | None = None) -> str:
-    """The number of pairs of models in the same order; pairs that cannot be told apart are not counted."""
+def _alike(ours: dict[str, float], theirs: dict[str, float], distinct: dict[frozenset[str], bool] | None = None) -> str:
+    """The number of pairs of models in the same order; pairs that cannot be distinct apart are not counted."""
     pairs = list(combinations(ours, 2))
-    sure = [pair for pair in pairs if told is None or told[frozenset(pair)]]
+    sure = [pair for pair in pairs if distinct is None or distinct[frozenset(pair)]]
     same = sum((ours[a] < ours[b]) == (theirs[a] < theirs[b]) for a, b in sure)
     if same == len(pairs):
         return f"the same order ({same} of {len(pairs)} pairs)"
@@ -138,7 +138,7 @@ def _alike(ours: dict[str, float], theirs: dict[str, float], told: dict[frozense
 
 
 def _order(
-    values: dict[str, float], told: dict[frozenset[str], bool] | None = None, *, decimals: int | None = None
+    values: dict[str, float], distinct: dict[frozenset[str], bool] | None = None, *, decimals: int | None = None
 ) -> str:
     """Models from the lowest value on: `Symbolic 1204 < DNN 1427 ≈ VI 1431`."""
     digits = digits_of(values.values()) if decimals is None else None
@@ -146,7 +146,7 @@ def _order(
     text = ""
     for place, name in enumerate(names):
         if place:
-            sure = told is None or told[frozenset((names[place - 1], name))]
+            sure = distinct is None or distinct[frozenset((names[place - 1], name))]
             text += " < " if sure else " ≈ "
         number = digits.text(values[name]) if digits is not None else f"{values[name]:.{decimals}f}"
         text += f"{name} {number}"

@@ -120,5 +120,5 @@ def _notes(kind: str, runs: Sequence[Run]) -> Iterator[str]:
         known = {place: count for place, count in ours(run).items() if place in theirs}
         if run.official and known:
             other = dict.fromkeys(place[0] for place, count in known.items() if count != theirs[place])
-            said = f"others in {', '.join(other)}" if other else "all as printed"
-            yield f"{run.name}: {said} ({len(known)} counts compared)."
+            outcome = f"others in {', '.join(other)}" if other else "all as printed"
+            yield f"{run.name}: {outcome} ({len(known)} counts compared)."

@@ -157,8 +157,8 @@ def _otherwise(layout: Layout, run: Run) -> Iterator[str]:
     if layout.joint and report.rule != RULE:
         yield f"{run.name} scores by the rule {report.rule!r}; print by {RULE!r} (R-AUC exact, F1 published)."
     if layout.joint and report.threshold != THRESHOLD_KW2:
-        said = "no threshold" if report.threshold is None else f"the threshold {report.threshold:g}"
-        yield f"{run.name} accepts errors by {said}, the paper up to (500 kW)²."
+        limit = "no threshold" if report.threshold is None else f"the threshold {report.threshold:g}"
+        yield f"{run.name} accepts errors by {limit}, the paper up to (500 kW)²."
     members = {system.name: run.settings(system).get("members") for system in report.systems}
     other = {name: count for name, count in members.items() if run.slots.get(name) and count not in (None, MEMBERS)}
     if other:

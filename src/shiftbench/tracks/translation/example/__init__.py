@@ -25,7 +25,7 @@ ROWS = 20_000
 FEWEST_ROWS, MOST_ROWS = 100, 100_000_000
 LANGUAGES = ("qaa", "qbb")  # codes of ISO 639-3 for private use
 PER_DOCUMENT, REFERENCES, TRIALS = 10, 3, 6
-STAGE, TOLD = "sentences", 1_000
+STAGE, REPORT_EVERY = "sentences", 1_000
 _BYTES = 200  # of a sentence in all files; rather too many
 COLUMNS = ("id", "document", "domain", "source", "reference", *(f"reference_{at}" for at in range(2, REFERENCES + 1)))
 
@@ -56,7 +56,7 @@ def write(path: str | Path, rows: int | None = None, seed: int = 0, progress: Pr
     folder, done = Path(path), 0
     with example_folder.replacing(folder, track="translation", size=rows * _BYTES, what=f"{rows:,} sentences") as aside:
         for part, count in counts(rows).items():
-            made = _told(part, count, (seed, done, rows), progress)
+            made = _reported(part, count, (seed, done, rows), progress)
             (_write_train if part == "train" else _write_tested)(aside, part, made)
             done += count
         lines = f'origin = "made-up language pair, {rows:,} sentences, seed {seed}"'
@@ -87,12 +87,12 @@ def sentences(part: str, count: int, seed: int = 0) -> Iterator[Made]:
         yield Made(f"{part}-{document:05d}", domain, " ".join(text.words), references, flags)
 
 
-def _told(part: str, count: int, state: tuple[int, int, int], progress: Progress | None) -> Iterator[Made]:
+def _reported(part: str, count: int, state: tuple[int, int, int], progress: Progress | None) -> Iterator[Made]:
     """The sentences of a part; state: the seed, and how many of how many sentences are written before."""
     seed, before, rows = state
     for row, made in enumerate(sentences(part, count, seed), 1):
         yield made
-        if progress is not None and (row % TOLD == 0 or row == count):
+        if progress is not None and (row % REPORT_EVERY == 0 or row == count):
             progress(STAGE, before + row, rows)
 
 

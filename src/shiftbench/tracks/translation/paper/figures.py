@@ -57,8 +57,8 @@ def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Fi
             yield f"scores_{split}", drawn
     grouped = groups(runs)
     for place, group in enumerate(grouped, 1):
-        told = group[0].told("anomalies")
-        counts, sentences = told.get("together"), told.get("sentences")
+        entry = group[0].entry("anomalies")
+        counts, sentences = entry.get("together"), entry.get("sentences")
         if isinstance(counts, dict) and counts and isinstance(sentences, int):
             yield "anomalies" + (f"_{place}" if len(grouped) > 1 else ""), together(counts, sentences)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -23,13 +23,6 @@ class Run(run.Run):
     known: ClassVar = {
         ("transformer", False): run.Slot(MODEL, "ensemble"), ("transformer", True): run.Slot(MODEL, "single"),
     }  # fmt: skip
-
-    def told(self, *names: str) -> dict[str, Any]:
-        """An entry of the recipe, which anybody may have written: empty unless it has names of its own."""
-        found: Any = self.report.recipe
-        for name in names:
-            found = found.get(name) if isinstance(found, dict) else None
-        return found if isinstance(found, dict) else {}
 
 
 def of(reports: Iterable[Report]) -> list[Run]:

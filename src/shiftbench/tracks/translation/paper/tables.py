@@ -91,9 +91,9 @@ def _sets(runs: Sequence[Run]) -> Table:
         rows.append(Row(f"{part}, in print: {name}"))
         words.append((count_text(sentences), english, russian, count_text(before)))
         for run in runs:
-            count = run.told("partition", "counts").get(part)
+            count = run.entry("partition", "counts").get(part)
             if isinstance(count, int):
-                lengths = run.told("lengths", part)
+                lengths = run.entry("lengths", part)
                 rows.append(Row(part, run=run.name))
                 words.append((count_text(count), *(_length(lengths.get(s)) for s in ("source", "reference")), MISSING))
     return Table(

@@ -132,13 +132,15 @@ def _frame(made: _Made, start: int, stop: int) -> pl.DataFrame:
 def _forecasts(made: _Made, seen: Sky, draws: Chance) -> Columns:
     """The columns of the three models; NaN for missing forecasts."""
     common = forecasts.shared(made.world, seen, draws)
-    said = {name: forecasts.forecast(model, made.luck[name], seen, common, draws) for name, model in MODELS.items()}
-    present = {name: entry.available for name, entry in said.items()}
+    predicted = {
+        name: forecasts.forecast(model, made.luck[name], seen, common, draws) for name, model in MODELS.items()
+    }
+    present = {name: entry.available for name, entry in predicted.items()}
     present["wrf"] &= seen.at.wrf
     found = {
-        "cmc": columns.cmc(seen, said["cmc"], draws),
-        "gfs": columns.gfs(seen, said["gfs"], draws),
-        "wrf": columns.wrf(seen, said["wrf"]),
+        "cmc": columns.cmc(seen, predicted["cmc"], draws),
+        "gfs": columns.gfs(seen, predicted["gfs"], draws),
+        "wrf": columns.wrf(seen, predicted["wrf"]),
     }
     every = {f"{name}_available": there.astype(float) for name, there in present.items()}
     every["gfs_soil_temperature_available"] = (present["gfs"] & seen.at.soil).astype(float)

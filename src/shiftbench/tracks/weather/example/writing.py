@@ -31,14 +31,14 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
     """
     if target.suffix not in BYTES:
         raise SettingsError(f"{target}: expected .csv or .parquet, found {target.suffix!r}. Choose another name.")
-    told = _told(made, rows, progress)
+    parts = _reported(made, rows, progress)
     try:
         files.require_room(target, rows * BYTES[target.suffix], what=f"{rows:,} rows")
         with files.replacing(target) as temporary:
             if target.suffix == ".csv":
-                _write_csv(temporary, told)
+                _write_csv(temporary, parts)
             else:
-                tables.sink(told, schema.TYPES, temporary, row_group=ROW_GROUP, metadata={"shiftbench": origin})
+                tables.sink(parts, schema.TYPES, temporary, row_group=ROW_GROUP, metadata={"shiftbench": origin})
     except (OSError, *problem.POLARS) as error:
         raise TableError(
             f"{target}: expected to write {rows:,} rows, found: {first_line(error)}. "
@@ -47,7 +47,7 @@ def write_blocks(target: Path, made: Blocks, rows: int, origin: str, progress: P
     return target
 
 
-def _told(made: Blocks, rows: int, progress: Progress | None) -> Iterator[pl.DataFrame]:
+def _reported(made: Blocks, rows: int, progress: Progress | None) -> Iterator[pl.DataFrame]:
     done = 0
     for block in made():
         yield block

@@ -179,8 +179,8 @@ def _leaders(layout: Layout, lines: Sequence[Line], scores: Sequence[Score | Non
     """The rows of rank 1; no test compares the measures of a system, or training sets, with each other."""
     if layout.rows != "systems":
         return set()
-    told = zip(lines, scores, strict=True)
-    return leaders([None if line.run is None or score is None else (line.run, score) for line, score in told])
+    entries = zip(lines, scores, strict=True)
+    return leaders([None if line.run is None or score is None else (line.run, score) for line, score in entries])
 
 
 # --- what to know ---------------------------------------------------------------------------------------------------

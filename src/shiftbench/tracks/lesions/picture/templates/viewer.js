@@ -1,7 +1,7 @@
 "use strict";
 // One patient in niivue: unpacks it, shows scan and overlays, and brings the planes to lesions.
 { // names of its own, beside those of page.js
-const told = JSON.parse(document.getElementById("patient").textContent);
+const settings = JSON.parse(document.getElementById("patient").textContent);
 const place = document.getElementById("place");
 const OPACITY = { mask: 0.5, map: 0.8 }, LINE = 0.6; // mm
 
@@ -17,17 +17,17 @@ async function niivue() {
 // The colours of a volume. A colour of an overlay is there or not, whatever its alpha: 0 and low uncertainty are not.
 const palette = ({ colors, mask }, ground) => {
   const last = colors.length - 1, part = (name) => colors.map((color) => color[name]);
-  const least = ground ? 0 : mask ? 1 : Math.ceil(told.clear * last);
+  const least = ground ? 0 : mask ? 1 : Math.ceil(settings.clear * last);
   return { R: part(0), G: part(1), B: part(2), A: colors.map((_, step) => (step < least ? 0 : 255)), I: colors.map((_, step) => Math.round((255 * step) / last)) };
 };
 
 const side = (value, names) => `${Math.abs(value).toFixed(1)} mm ${names[value < 0 ? 1 : 0]}`;
 
 function tell({ vox, values }) {
-  const voxel = [...vox].slice(0, 3).map((each, axis) => Math.round(each) + told.first[axis]);
-  const mm = told.affine.slice(0, 3).map((row) => row[0] * voxel[0] + row[1] * voxel[1] + row[2] * voxel[2] + row[3]);
+  const voxel = [...vox].slice(0, 3).map((each, axis) => Math.round(each) + settings.first[axis]);
+  const mm = settings.affine.slice(0, 3).map((row) => row[0] * voxel[0] + row[1] * voxel[1] + row[2] * voxel[2] + row[3]);
   const where = [["right", "left"], ["front", "back"], ["up", "down"]].map((names, axis) => side(mm[axis], names)).join(", ");
-  const found = told.volumes.map(({ title, mask }, number) => {
+  const found = settings.volumes.map(({ title, mask }, number) => {
     const value = values[number]?.value ?? 0;
     return `${title}: ${mask ? (value > 0.5 ? "yes" : "no") : Number(value.toPrecision(3))}`;
   });
@@ -47,7 +47,7 @@ function overlay(viewer, volume, number) {
   [slider.min, slider.max, slider.step] = [0, 1, 0.05];
   slider.value = volume.mask ? OPACITY.mask : OPACITY.map;
   slider.ariaLabel = `Opacity of: ${volume.title}`;
-  const upper = colors.slice(Math.ceil(told.clear * (colors.length - 1)));
+  const upper = colors.slice(Math.ceil(settings.clear * (colors.length - 1)));
   swatch.style.background = volume.mask ? colors[0] : `linear-gradient(to right, ${upper.join(", ")})`;
   const draw = () => viewer.setOpacity(number, box.checked ? Number(slider.value) : 0);
   const alone = () => { if (box.checked && !volume.mask) for (const other of maps) if (other !== box && other.checked) other.click(); };
@@ -59,7 +59,7 @@ function overlay(viewer, volume, number) {
   if (!volume.mask) {
     const range = document.createElement("div");
     range.className = "range";
-    range.append(...[told.clear * volume.most, volume.most].map((value) => Number(value.toPrecision(2)).toString()));
+    range.append(...[settings.clear * volume.most, volume.most].map((value) => Number(value.toPrecision(2)).toString()));
     range.insertBefore(swatch, range.lastChild);
     line.append(range);
   }
@@ -69,7 +69,7 @@ function overlay(viewer, volume, number) {
 
 // Both masks mix; what that looks like stands below them.
 function both() {
-  const masks = told.volumes.filter(({ mask }) => mask);
+  const masks = settings.volumes.filter(({ mask }) => mask);
   if (masks.length < 2) return;
   const line = document.createElement("div"), label = document.createElement("label"), swatch = document.createElement("i");
   swatch.style.background = `color-mix(in srgb, ${masks.map(({ colors }) => `rgb(${colors[0]})`).join(" 33%, ")})`;
@@ -109,7 +109,7 @@ function lesions(viewer) {
     row.tabIndex = 0;
     const go = () => {
       for (const other of rows) other.ariaCurrent = other === row;
-      to(viewer, told.lesions[number]);
+      to(viewer, settings.lesions[number]);
     };
     row.addEventListener("click", go);
     row.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
@@ -117,7 +117,7 @@ function lesions(viewer) {
 }
 
 function to(viewer, voxel) {
-  viewer.scene.crosshairPos = viewer.mm2frac(voxel.map((each, axis) => each * told.spacing[axis]));
+  viewer.scene.crosshairPos = viewer.mm2frac(voxel.map((each, axis) => each * settings.spacing[axis]));
   zoom(viewer);
   viewer.createOnLocationChange();
 }
@@ -129,7 +129,7 @@ function ruled(viewer) {
     draw(...given);
     const plane = viewer.screenSlices.find((each) => each.fovMM.length > 1);
     const pixel = viewer.canvas.width / viewer.canvas.clientWidth; // of the screen, in those of the canvas
-    bar.style.width = `${plane ? (told.bar * plane.leftTopWidthHeight[2]) / Math.abs(plane.fovMM[0]) / pixel : 0}px`;
+    bar.style.width = `${plane ? (settings.bar * plane.leftTopWidthHeight[2]) / Math.abs(plane.fovMM[0]) / pixel : 0}px`;
   };
 }
 
@@ -144,16 +144,16 @@ async function start() {
   await viewer.attachToCanvas(document.getElementById("scans"));
   viewer.onLocationChange = tell;
   ruled(viewer);
-  for (const [number, volume] of told.volumes.entries()) {
+  for (const [number, volume] of settings.volumes.entries()) {
     viewer.addColormap(`shown_${number}`, palette(volume, !number));
     viewer.addVolume(await NVImage.loadFromBase64({ base64: volume.nifti, name: `${volume.title}.nii.gz`, colormap: `shown_${number}`, opacity: number ? 0 : 1, cal_min: 0, cal_max: volume.most }));
   }
-  told.volumes.forEach((volume, number) => number && overlay(viewer, volume, number));
+  settings.volumes.forEach((volume, number) => number && overlay(viewer, volume, number));
   both();
   planes(viewer);
   document.getElementById("zoom").addEventListener("input", () => zoom(viewer));
   lesions(viewer);
-  to(viewer, told.at);
+  to(viewer, settings.at);
 }
 
 start().catch((error) => { place.textContent = `The scan cannot be shown: ${error.message}.`; });
