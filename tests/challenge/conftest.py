@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from argon2 import PasswordHasher
 from fastapi import FastAPI
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiftbench.challenge import definition
 from shiftbench.challenge.definition import Board, Challenge, Phase
@@ -23,7 +27,7 @@ from .databases import Postgres, Sqlite
 START = 1_700_000_000_000_000  # microseconds; the fake clock's first moment
 SECRET = "sealed-label-7f3a"  # stands in every sealed file and may stand nowhere else
 PASSWORD = "correct horse battery"
-_APPLICATIONS: dict[int, tuple[Server, FastAPI]] = {}  # making one takes a quarter of a second
+_SERVING: ContextVar[Server] = ContextVar("serving")
 
 
 @dataclass
@@ -42,6 +46,31 @@ def challenge() -> Challenge:
     return Challenge("wind", "Wind <b>& weather</b>", "Predict it.", (Board("table", "Table", "r_auc", phases),))
 
 
+class _Serving:
+    """What passes for the server of the request that is answered: applications take a quarter of a second to make."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_SERVING.get(), name)
+
+
+@cache
+def _shared(limits: Limits, title: str) -> FastAPI:
+    """The application of all servers that it would be made for alike."""
+    return application(cast("Server", _Serving()))
+
+
+def _application(server: Server) -> ASGIApp:
+    context = copy_context()
+    context.run(_SERVING.set, server)
+    shared = context.run(_shared, server.limits, server.challenge.title)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        _SERVING.set(server)
+        await shared(scope, receive, send)
+
+    return serve
+
+
 @dataclass
 class Visitor:
     """A browser: keeps cookies and fills the CSRF token into forms."""
@@ -50,10 +79,7 @@ class Visitor:
     client: TestClient = field(init=False)
 
     def __post_init__(self) -> None:
-        held = _APPLICATIONS.get(id(self.server))
-        if held is None or held[0] is not self.server:
-            held = _APPLICATIONS[id(self.server)] = (self.server, application(self.server))
-        self.client = TestClient(held[1], follow_redirects=False)
+        self.client = TestClient(_application(self.server), follow_redirects=False)
 
     def csrf(self) -> str:
         found = re.search(r'name="csrf" value="([0-9a-f]{64})"', self.client.get("/sign-in").text)
