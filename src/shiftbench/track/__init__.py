@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shiftbench.pipeline.study import Result
+from typing import TYPE_CHECKING, Any
+
 from shiftbench.track.contract import (
     MANIFEST,
     Arrays,
@@ -20,6 +21,9 @@ from shiftbench.track.contract import (
     read_manifest,
 )
 from shiftbench.track.option import Option
+
+if TYPE_CHECKING:
+    from shiftbench.pipeline.study import Result
 
 __all__ = [
     "MANIFEST",
@@ -39,3 +43,12 @@ __all__ = [
     "Track",
     "read_manifest",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Result`, imported when first used: readers of files of strangers import this room in no time."""
+    if name == "Result":
+        from shiftbench.pipeline.study import Result
+
+        return Result
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
