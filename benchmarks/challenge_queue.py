@@ -203,7 +203,8 @@ def main(count: int = SUBMISSIONS, kinds: tuple[str, ...] = ("sqlite", "postgres
         found = measured(kind, count)
         print(
             f"{kind}: {count} submissions of {ROWS:,} rows, {found.kills} kills in {found.seconds:.0f} s: "
-            f"{found.once} scored exactly once, {found.several} several times, {found.failed} failed; entries in the log: {found.entries}",
+            f"{found.once} scored exactly once, {found.several} several times, {found.failed} failed; "
+            f"entries in the log: {found.entries}",
             flush=True,
         )
 
