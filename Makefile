@@ -44,7 +44,7 @@ browser:  ## a Chromium for the tests of pages: Debian's, where there is none an
 	else false; fi || echo "no Chromium could be installed: tests of pages in a browser will say so"
 
 test: .venv/dev browser  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tests/partition tests/report \
 	tests/executor/test_executor.py tests/executor/test_memory.py \
@@ -58,7 +58,7 @@ QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tes
 	$(patsubst %,tests/tracks/weather/test_%.py,partitions schema sources)
 
 quick: .venv/dev  ## the tests for the work between, in less than 90 seconds on two quiet cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q $(QUICK)
 
 check: .venv/dev  ## format, lint, types
 	$(BIN)/ruff format --check .

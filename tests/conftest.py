@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -27,6 +28,25 @@ sys.dont_write_bytecode = False
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+LONG = ("tests/hostile/", "tests/browser/", "tests/test_docs.py", "tests/cli/")
+"""What begins first, since each file runs in one worker: a long one at the end would run alone."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, those directly in this folder last, all others in between as they are found."""
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        first = [number for number, name in enumerate(LONG) if item.nodeid.startswith(name)]
+        return first[0] if first else len(LONG), item.path.parent == ROOT / "tests"
+
+    items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: collecting garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
