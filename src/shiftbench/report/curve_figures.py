@@ -25,7 +25,7 @@ from shiftbench.report.view import (
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Curve
 
-OPERATING_POINT = 0.95
+OPERATING_POINT, RING = 0.95, 0.05  # where a ring marks a retention curve, and the share around it
 MOST_TOGETHER = 3  # systems whose calibration curves are still distinguishable in one panel
 CALIBRATION = {"coverage": ("Nominal coverage", "Observed coverage"), "reliability": ("Confidence", "Accuracy")}
 ORDERS: dict[str, Dash] = {"random": ":", "optimal": (0, (4, 1.5))}
@@ -89,6 +89,8 @@ def _top(curves: list[Curve], reference: str) -> float:
 def _retained(report: Report, curve: Curve, names: list[str]) -> list[Line]:
     """A retention curve, and a ring where 95 % are kept."""
     line = _line(report, curve, names)
+    if line.marks:  # none on the ring, or beside it
+        line = replace(line, marks=[place for place in line.marks if abs(curve.x[place] - OPERATING_POINT) > RING])
     height = float(np.interp(OPERATING_POINT, curve.x, curve.y))
     return [line, Line((OPERATING_POINT,), (height,), Look(line.look.color, "", "o"), marks=None, hollow=True)]
 

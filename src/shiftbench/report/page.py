@@ -41,6 +41,8 @@ FOLDED = (
     "variants",
 )  # beginnings of the kinds of tables that are collapsed at first
 SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
+MOST_STACKED = 96  # cells of a paper's table whose rows become blocks on a phone; larger ones scroll
+TALLEST = 352.0  # pixels of a picture of the first screen
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -102,7 +104,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
 def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], pictures: Mapping[str, str]) -> str:
     """Tables, each with its caption and notes, then pictures (SVG texts by name): a page that looks like a report."""
     drawn = [Drawn(name, _spelled(name), "", svg) for name, svg in pictures.items()]
-    return template("tables.html").render(title=title, tables=shown, pictures=drawn)
+    return template("tables.html").render(title=title, tables=shown, pictures=drawn, most_stacked=MOST_STACKED)
 
 
 def _spelled(name: str) -> str:
@@ -198,7 +200,8 @@ def _section(
 def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
     """The pictures of the first screen, of the systems in its table; of curves only those over all records, the last
     panel."""
-    split, drawn = main_split(report), []
+    split = main_split(report)
+    found: dict[str, tuple[str, str, Drawing]] = {}
     for kind in OPENING:
         name = f"{split}_{kind}"
         if name not in pictures:
@@ -210,8 +213,18 @@ def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
             title = f"{title.partition(' (')[0].replace('every system', 'systems')}: those of the table above"
         last = picture.panels[-1]
         last = replace(last, title=worded("All records", report) if last.title == SUBSETS["full"] else last.title)
-        drawn.append(Drawn(name, title, caption, markup(replace(picture, panels=(last,)), kind)))
-    return drawn
+        found[kind] = title, caption, replace(picture, panels=(last,))
+    height = max((drawing.panels[0].height for _, _, drawing in found.values()), default=0.0)
+    return [
+        Drawn(f"{split}_{kind}", title, caption, markup(_raised(drawing, min(height, TALLEST)), kind))
+        for kind, (title, caption, drawing) in found.items()
+    ]
+
+
+def _raised(drawing: Drawing, height: float) -> Drawing:
+    """A drawing of one panel, as high as the one beside it but at most twice as high as it was."""
+    (panel,) = drawing.panels
+    return replace(drawing, panels=(replace(panel, height=max(panel.height, min(height, 2 * panel.height))),))
 
 
 def _crowded(report: Report) -> bool:

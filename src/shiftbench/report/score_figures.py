@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shiftbench.report.content import Report
 from shiftbench.report.curve_figures import bracketed, span, subset_entries, system_entries
@@ -17,8 +17,8 @@ from shiftbench.report.view import answered, finite, headline_metric, headline_s
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score, Slice
 
-WIDTH = 400.0  # pixels of a panel with a row for each system or group
-ROW = 36.0  # pixels: a line of text, and the marks below it
+WIDTH = 360.0  # pixels of a panel with a row for each system or group
+TEXT, LANE, BELOW = 18.0, 7.5, 4.0  # pixels of a row: its name, each line of marks below it, and what is free then
 WIDE_SPAN = 6  # ratio of the largest to the smallest value from which an axis is logarithmic
 MOST_SLICES = 20
 MOST_SLICE_SYSTEMS = 3
@@ -47,15 +47,16 @@ def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawin
     names = _sorted(report, scores, subsets, metric)
     digits, front, texts = metric_digits(report, metric, split), lead(report), labels(report)
     lines: list[Line] = []
-    words: list[tuple[str, str]] = []
+    words: list[RowText] = []
     for row, name in enumerate(names):
         mine = [(subset, scores[name, subset]) for subset in subsets if (name, subset) in scores]
         for subset, score in mine:
             color, _, marker = SUBSET_LOOKS[subset]
             ends = [end * digits.factor for end in _ends(score.value, score.low, score.high, score.std)]
-            height = row + 0.68 + 0.2 * (subsets.index(subset) - (len(subsets) - 1) / 2)
+            height = row + _lane(subsets.index(subset), len(subsets))
             lines += _dot(ends, height, Look(color, "-", marker, 2.0), hollow=subset == "shifted")
-        words.append((_row_name(report, name, split), " → ".join(digits.cell(score.value)[0] for _, score in mine)))
+        told = " → ".join(digits.cell(score.value)[0] for _, score in mine)
+        words.append(RowText(*_row_name(report, name, split), told))
     legend = [
         Entry(entry.text, Look(entry.look.color, "-", entry.look.marker, 2.0), hollow=subset == "shifted")
         for entry, subset in zip(subset_entries(subsets, marker=True), subsets, strict=True)
@@ -65,7 +66,7 @@ def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawin
         guides = ((mark.value * digits.factor, ""),)
         legend.append(Entry(f"{texts[front.name]}, {subsets[-1]}", Look(GREY, ":", width=1.2)))
     across = fitted(heading(metric, digits, report), 80)
-    panel = _rows(across, lines, words, linear=finite(metric.most))
+    panel = _rows(across, lines, words, len(subsets), linear=finite(metric.most))
     return Drawing((replace(panel, guides=guides),), tuple(legend))
 
 
@@ -83,7 +84,7 @@ def slices(report: Report, split: str) -> Drawing | None:
             other = found.get((name, entry.column, entry.group))
             if other is not None and finite(other.mean_error):
                 ends = [end * digits.factor for end in _ends(other.mean_error, other.low, other.high)]
-                height = row + 0.7 + 0.18 * (place - (len(names) - 1) / 2)
+                height = row + _lane(place, len(names))
                 lines += _dot(ends, height, Look(every[name].color, "-", every[name].marker, 2.0))
     title = f"The {len(shown)} worst of {len(order)} groups" if len(order) > len(shown) else ""
     across = f"Mean {fitted(report.error_name)}{bracketed(digits.unit)}"
@@ -91,7 +92,8 @@ def slices(report: Report, split: str) -> Drawing | None:
         Entry(entry.text, Look(entry.look.color, "-", entry.look.marker, 2.0))
         for entry in system_entries(report, names, split)
     )
-    return Drawing((_rows(across, lines, [_slice_words(entry, report) for entry in shown], panel=title),), legend)
+    words = [_slice_words(entry, report) for entry in shown]
+    return Drawing((_rows(across, lines, words, len(names), panel=title),), legend)
 
 
 def parts(report: Report, split: str) -> Drawing | None:
@@ -107,25 +109,52 @@ def parts(report: Report, split: str) -> Drawing | None:
     return Drawing(tuple(shown)) if shown else None
 
 
+@dataclass(frozen=True)
+class RowText:
+    """The texts of a row: a name, which is shortened where room is short, what stands behind it, and at the right."""
+
+    name: str
+    role: str = ""
+    told: str = ""
+
+    @property
+    def left(self) -> str:
+        """The name and what stands behind it, in the room that the text at the right leaves."""
+        role = f" ({self.role})" if self.role else ""
+        room = max(int((WIDTH - 40 - text_width(self.told)) / 6.3), 12)
+        kept = room - len(role)
+        return f"{fitted(self.name, kept)}{role}" if kept >= 12 else fitted(f"{self.name}{role}", room)
+
+
+def _row_height(lanes: int) -> float:
+    return TEXT + LANE * lanes + BELOW
+
+
+def _lane(place: int, lanes: int) -> float:
+    """How far down its row one of several lines of marks lies, as a share of the row: clear of the text above them."""
+    return (TEXT + LANE * (place + 0.5)) / _row_height(lanes)
+
+
 def _rows(
     title: str,
     lines: Sequence[Line],
-    words: Sequence[tuple[str, str]],
+    words: Sequence[RowText],
+    lanes: int,
     *,
     panel: str = "",
     linear: bool = False,
 ) -> Panel:
-    """A panel with a row for each name: the name and a text at the right, and below them marks.
+    """A panel with a row for each name: the name and a text at the right, and below them lines (`lanes`) of marks.
 
     linear: never logarithmic, as for shares, which end at 1.
     """
-    room = [max(int((WIDTH - 40 - text_width(text)) / 6.3), 12) for _, text in words]
-    labelled = [Label(fitted(name, room[row]), 0.0, row + 0.24) for row, (name, _) in enumerate(words)]
-    labelled += [Label(text, 1.0, row + 0.24, "end", GREY) for row, (_, text) in enumerate(words) if text]
+    middle = TEXT / 2 / _row_height(lanes)
+    labelled = [Label(text.left, 0.0, row + middle) for row, text in enumerate(words)]
+    labelled += [Label(text.told, 1.0, row + middle, "end", GREY) for row, text in enumerate(words) if text.told]
     values = [x for line in lines for x in line.x]
     log = not linear and min(values) > 0 and max(values) > WIDE_SPAN * min(values)
     low, high = span(values, log=log)
-    height = ROW * len(words) + 56 + 20 * bool(panel)
+    height = _row_height(lanes) * len(words) + 56 + 20 * bool(panel)
     return Panel(
         panel,
         Axis(title, low, high, log=log),
@@ -154,11 +183,12 @@ def _sorted(report: Report, scores: Placed, subsets: list[str], metric: Metric) 
     return sorted(present, key=place)
 
 
-def _row_name(report: Report, name: str, split: str) -> str:
+def _row_name(report: Report, name: str, split: str) -> tuple[str, str]:
+    """The name of a system, and what it is."""
     role = next(system.role for system in report.systems if system.name == name)
     title = labels(report)[name]
     title = title.removesuffix(" (single)") if role == "single" else title
-    return f"{title} ({ROLES[role]}{answered(report, split, name)})"
+    return title, f"{ROLES[role]}{answered(report, split, name)}"
 
 
 def _ends(value: float, low: float | None, high: float | None, std: float | None = None) -> list[float]:
@@ -188,9 +218,10 @@ def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice])
     return [front, *sorted(others, key=level)][:MOST_SLICE_SYSTEMS]
 
 
-def _slice_words(entry: Slice, report: Report) -> tuple[str, str]:
+def _slice_words(entry: Slice, report: Report) -> RowText:
     share = f", {100 * entry.shifted_share:.0f} % shifted" if finite(entry.shifted_share) else ""
-    return f"{fitted(entry.column, 20)} = {entry.group}", worded(f"{count_text(entry.n)} records{share}", report)
+    told = worded(f"{count_text(entry.n)} records{share}", report)
+    return RowText(f"{fitted(entry.column, 20)} = {entry.group}", told=told)
 
 
 def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
@@ -209,8 +240,8 @@ def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
     ends = [end for bar in bars for end in bar.ends]
     low, high = min(*ends, 0.0), max(*ends, 0.0)
     rows = len(labelled)
-    texts = [Label(name, 0.01, row + 0.26) for row, (name, _) in enumerate(labelled)]
-    texts += [Label(text, 1.0, row + 0.26, "end") for row, (_, text) in enumerate(labelled)]
+    texts = [Label(name, 0.01, row + 0.24) for row, (name, _) in enumerate(labelled)]
+    texts += [Label(text, 1.0, row + 0.24, "end") for row, (_, text) in enumerate(labelled)]
     return Panel(
         title,
         Axis(f"R-AUC{bracketed(digits.unit)}", low, high + 0.16 * (high - low or 1.0)),  # room for the numbers
@@ -219,7 +250,7 @@ def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:
         tuple(bars),
         tuple(texts),
         guides=((0.0, ""),) if low < 0 else (),
-        height=30.0 * rows + 62,
+        height=32.0 * rows + 62,
     )
 
 
