@@ -16,6 +16,8 @@ from scipy import optimize
 from shiftbench.assessment import density_ratio, scored, scored_table
 from shiftbench.assessment.arrays import assess_predictions
 from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.columns import Columns
+from shiftbench.assessment.joined import line_up
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Gaussian, Means, Quantiles
@@ -547,8 +549,8 @@ def written(folder: Path, name: str, rng: np.random.Generator, *, moved: float =
 
 
 def of_files(file: Path, other: Path, **roles: Any) -> Report:
-    columns = scored_table.Columns(calibration=str(other), **roles)
-    joined = scored_table.line_up([scored_table.load(file, columns, name="ours 0")])
+    columns = Columns(calibration=str(other), **roles)
+    joined = line_up([scored_table.load(file, columns, name="ours 0")])
     return build([(joined.records, joined.systems)], QUICK, calibration=joined.calibration)
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.columns import Columns
+from shiftbench.assessment.joined import line_up
 from shiftbench.assessment.predictions import Predictions, load
 from shiftbench.assessment.scored import Records, Singles
-from shiftbench.assessment.scored_table import Columns, line_up
 from shiftbench.assessment.scored_table import load as load_table
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import TableError

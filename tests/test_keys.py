@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from shiftbench.assessment.scored_table import cluster_codes
+from shiftbench.assessment.column_values import cluster_codes
 from shiftbench.partition import keys
 
 FRAME = pl.DataFrame({"city": ["Ulm", "Ulm", None], "state": ["A", "B", "B"], "a+b": [1, 2, 3]})

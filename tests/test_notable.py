@@ -17,9 +17,9 @@ import pytest
 from shiftbench import Categorical, Gaussian, assess
 from shiftbench.assessment import scored, scored_table
 from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.columns import Columns
 from shiftbench.assessment.notable import LONGEST, MOST, MOST_TEXTS, chosen, notable
 from shiftbench.assessment.scored import Records
-from shiftbench.assessment.scored_table import Columns
 from shiftbench.assessment.source import Source
 from shiftbench.errors import TableError
 from shiftbench.partition.features import Features

@@ -13,6 +13,7 @@ import pytest
 
 from shiftbench import Gaussian, assess, r_auc
 from shiftbench.assessment import scored, scored_table
+from shiftbench.assessment.columns import Columns
 from shiftbench.errors import ArrayError
 from shiftbench.report.content import Report
 from shiftbench.scores.ranking import rank_correlation
@@ -155,7 +156,7 @@ def test_errors_too_large_to_be_added_up_are_refused_in_python() -> None:
 def test_times_in_two_units_are_compared_as_times() -> None:
     times = pl.Series([dt.datetime(2021, 1, 1), dt.datetime(2021, 1, 2)] * 20)
     table = {"target": times.dt.cast_time_unit("ms"), "answer": times.dt.cast_time_unit("us"), "uncertainty": range(40)}
-    read = scored_table.read(pl.DataFrame(table), scored_table.Columns(), name="a", where="a.parquet")
+    read = scored_table.read(pl.DataFrame(table), Columns(), name="a", where="a.parquet")
     assert not read.scored.errors.any()
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from shiftbench import pipeline
 from shiftbench.assessment import predictions
+from shiftbench.assessment.columns import Columns
 from shiftbench.assessment.predictions import Predictions
-from shiftbench.assessment.scored_table import Columns, load
+from shiftbench.assessment.scored_table import load
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchWarning
 from shiftbench.pipeline import settings

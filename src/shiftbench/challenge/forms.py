@@ -130,7 +130,8 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
     """Predictions on a table with `id`, `target` and, if there, `shifted` and `cluster`; other columns are slices."""
     from shiftbench.assessment import scored_table
     from shiftbench.assessment.assess import Options
-    from shiftbench.assessment.scored_table import Columns
+    from shiftbench.assessment.columns import Columns
+    from shiftbench.assessment.joined import line_up
     from shiftbench.io import tables
 
     labels = tables.read_table(truth)
@@ -155,7 +156,7 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
             systems.append(scored_table.against(given, labels, columns, name=name, file=name, truth=truth))
     if problems:
         raise PredictionsError(*problems)
-    joined = scored_table.line_up(systems)
+    joined = line_up(systems)
     classes = joined.task == "classification"
     options = Options(
         task=joined.task, threshold=0.5 if classes and task.threshold is None else task.threshold,

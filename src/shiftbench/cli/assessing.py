@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
     import rich.table
 
-    from shiftbench.assessment.scored_table import Columns, Joined, ScoredTable
+    from shiftbench.assessment.columns import Columns
+    from shiftbench.assessment.joined import Joined
+    from shiftbench.assessment.scored_table import ScoredTable
     from shiftbench.pipeline.settings import Assessment
     from shiftbench.progress import Progress
     from shiftbench.track import RunOptions, Task, Track
@@ -81,7 +83,7 @@ class Given:
     @property
     def columns(self) -> Columns:
         """The roles of the files' columns."""
-        from shiftbench.assessment.scored_table import Columns
+        from shiftbench.assessment.columns import Columns
 
         return Columns(
             self.id_column, self.error, self.target, self.answer, listed(self.uncertainty), self.shifted,
@@ -386,6 +388,7 @@ def _require_calibration(files: Sequence[Path], given: Sequence[str], apart: Seq
 def _joined(files: list[Path], names: tuple[str, ...], given: Given, progress: Progress) -> Joined:
     """The systems in the files, by name, on the same records; the problems of all files are raised together."""
     from shiftbench.assessment import scored_table
+    from shiftbench.assessment.joined import line_up
 
     columns, truth = given.columns, given.truth
     names = names if len(names) == len(files) else tuple(_short(file, files) for file in files)
@@ -406,7 +409,7 @@ def _joined(files: list[Path], names: tuple[str, ...], given: Given, progress: P
 
     every({str(place): partial(read, place) for place in range(len(files))}, TableError)
     progress("read", len(files), len(files))
-    return scored_table.line_up(systems)
+    return line_up(systems)
 
 
 def _short(file: Path, files: list[Path]) -> str:

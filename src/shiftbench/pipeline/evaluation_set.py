@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shiftbench.assessment.column_values import cluster_codes
 from shiftbench.assessment.fingerprints import fingerprints
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.assessment.scored_table import cluster_codes, meet
+from shiftbench.assessment.scored_table import meet
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags

@@ -12,9 +12,12 @@ import polars as pl
 
 from shiftbench.assessment import fingerprints, predictions, scored_table
 from shiftbench.assessment.assess import Options, squared
+from shiftbench.assessment.column_values import cluster_codes
+from shiftbench.assessment.columns import Columns
+from shiftbench.assessment.joined import line_up
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.assessment.scored_table import Columns, cluster_codes, meet
+from shiftbench.assessment.scored_table import meet
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
@@ -106,7 +109,7 @@ class TableTruth:
                 problems += error.problems
         if problems:
             raise TableError(*problems)
-        joined = scored_table.line_up(systems)
+        joined = line_up(systems)
         recipe = {"truth": {"file": truth.name, "sha256": files.sha256(truth)}}
         return _Found(truth.name, [(joined.records, joined.systems)], recipe)
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from shiftbench.assessment.assess import Options, build
-from shiftbench.assessment.scored_table import Columns, read
+from shiftbench.assessment.columns import Columns
+from shiftbench.assessment.scored_table import read
 from shiftbench.challenge import forms, manifest, scoring
 from shiftbench.challenge.definition import Board
 from shiftbench.challenge.sandbox import Fault, Refused
