@@ -43,10 +43,14 @@ def use(patch: pytest.MonkeyPatch) -> None:
 
 
 def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every picture that is written from now on is one blank pixel, or an SVG without anything in it."""
+    """Every picture that is written from now on is one blank pixel, or an SVG of matplotlib without anything in it.
+
+    A report's own drawings are made and written as SVG all the same; only matplotlib is not asked to lay them out.
+    """
 
     def write_png(_: object, target: Any) -> None:
         (target.write if hasattr(target, "write") else Path(target).write_bytes)(BLANK["png"])
 
+    monkeypatch.setattr(canvas, "figure_of", lambda _: None)
     monkeypatch.setattr(canvas, "write_png", write_png)
     monkeypatch.setattr(canvas, "write_svg", lambda _, target: target.write(BLANK["svg"].decode()))

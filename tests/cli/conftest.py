@@ -61,7 +61,7 @@ def drawn() -> None:
 
 @pytest.fixture(autouse=True)
 def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing is most of the cost of a small run, and tested elsewhere: figures are made, not drawn."""
+    """Drawing is most of the cost of a small run, and tested elsewhere: drawings are made, not painted."""
     if "drawn" not in request.fixturenames:
         blank_pictures(monkeypatch)
 

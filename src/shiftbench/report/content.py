@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import math
@@ -146,7 +147,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, without costs; NaN and infinity become null."""
-        plain = _plain(dataclasses.asdict(self))
+        plain = _plain(self)
         del plain["costs"]
         return {"format": FORMAT, **plain}
 
@@ -185,7 +186,7 @@ class Report:
             argument.path(path, error=TableError), self.to_json(), sort_keys=False
         )  # keeps the order of the recipe
         if self.costs:
-            costs = [_plain(dataclasses.asdict(each)) for each in self.costs]
+            costs = [_plain(each) for each in self.costs]
             files.write_json(_beside(written), {"report": files.sha256(written), "costs": costs}, sort_keys=False)
         return written
 
@@ -251,7 +252,15 @@ def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:
         yield "expected numbers that fit into a float, found an integer beyond them. Write the report again."
 
 
+@functools.cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a dataclass; none of any other type."""
+    return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+
+
 def _plain(value: Any) -> Any:
+    if names := _names(value.__class__):
+        return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
