@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from starlette.testclient import TestClient
 from shiftbench.challenge.store.records import UPLOAD_RESTS, NewScore, Refused
 from shiftbench.challenge.web.application import application
 from shiftbench.challenge.web.pages import FORMS
-from shiftbench.challenge.web.security import CHUNK, Rates
+from shiftbench.challenge.web.security import CHUNK, Rates, place
 from shiftbench.challenge.web.server import Server
 
 from .conftest import PASSWORD, START, Clock, Visitor
@@ -62,7 +63,7 @@ def test_a_form_without_the_pages_token_changes_nothing(visitor: Visitor, server
 
 
 def test_every_form_needs_the_token(organiser: Visitor):
-    paths = [form.path.format(link="x", number="1", board="table", phase="development") for form in FORMS]
+    paths = [form.path.format(link="x", key="x", number="1", board="table", phase="development") for form in FORMS]
     answers = {path: organiser.client.post(path, data={"email": "a@b.c"}).status_code for path in paths}
     assert set(answers.values()) == {403}, answers
 
@@ -286,3 +287,89 @@ def test_passwords_are_tried_a_few_times_a_minute(server: Server):
     tried = Visitor(strict)
     codes = [tried.post("/sign-in", email="a@example.org", password="x" * 12).status_code for _ in range(3)]
     assert codes == [401, 401, 429]
+
+
+def tried(server: Server, address: str, password: str) -> int:
+    """The status of an attempt to sign in as Anna from an address."""
+    eve = Visitor(server)
+    eve.client = TestClient(application(server), follow_redirects=False, client=(address, 1))
+    return eve.post("/sign-in", email="Anna@example.org", password=password).status_code
+
+
+def test_wrong_passwords_from_elsewhere_keep_nobody_out_who_has_the_right_one(anna: Visitor, server: Server):
+    limits = replace(server.limits, passwords=10, wrong=12, slowly=2)
+    strict = replace(server, limits=limits, rates=Rates(lambda: 0.0))
+    assert [tried(strict, "192.0.2.1", "x" * 12) for _ in range(11)] == [401] * 10 + [429]
+    assert [tried(strict, "192.0.2.2", PASSWORD) for _ in range(9)] == [303] * 9
+    codes = [tried(strict, f"198.51.100.{n}", "x" * 12) for n in range(4) for _ in range(3)]
+    assert codes == [401, 401, 401] + [401, 401, 429] * 3
+    assert tried(strict, "203.0.113.5", PASSWORD) == 303
+
+
+def test_an_address_of_ipv6_is_counted_with_its_network(server: Server):
+    assert place("2001:db8::1") == place("2001:db8::ffff:2") != place("2001:db8:0:1::1")
+    assert place("::ffff:192.0.2.1") == place("192.0.2.1") == "192.0.2.1"
+
+
+def test_unfinished_uploads_are_listed_and_members_of_the_team_discard_them(anna: Visitor, server: Server):
+    token = anna.token()
+    for _ in range(3):
+        begun = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token).json()
+    anna.client.patch(f"/api/v1/uploads/{begun['id']}", content=DATA[:5], headers={**token, "Upload-Offset": "0"})
+    refused = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token)
+    assert (refused.status_code, "3 of them unfinished uploads. Wait until" in refused.text) == (409, True)
+    ben, other = Visitor(server).joined("ben@example.org"), Visitor(server).joined("eve@example.org", "Eve's")
+    assert ben.post("/teams/join", code=server.ledger.code(1)).status_code == 303
+    listed = ben.client.get("/api/v1/uploads", headers=ben.token()).json()
+    assert sorted((each["name"], each["received"], each["ends"]) for each in listed) == [
+        ("answers.csv", 0, START + UPLOAD_RESTS), ("answers.csv", 0, START + UPLOAD_RESTS),
+        ("answers.csv", 5, START + UPLOAD_RESTS),
+    ]  # fmt: skip
+    assert other.client.get("/api/v1/uploads", headers=other.token()).json() == []
+    assert other.post(f"/uploads/{begun['id']}/discard").status_code == 404
+    assert f"5 of {len(DATA)} bytes" in ben.client.get("/submissions").text
+    assert "3 of them by" in ben.client.get("/boards/table").text
+    assert ben.post(f"/uploads/{begun['id']}/discard").status_code == 303
+    assert [*(server.uploads.state / "uploads").iterdir()] == []
+    left = next(each["id"] for each in listed if each["id"] != begun["id"])
+    assert other.client.delete(f"/api/v1/uploads/{left}", headers=other.token()).status_code == 404
+    assert ben.client.delete(f"/api/v1/uploads/{left}", headers=ben.token()).status_code == 204
+    whole = server.begin(server.ledger.user(1), "table", None, ("a.csv", 1), None)
+    server.uploads.append(whole.id, 0, b"x")
+    number = server.uploads.complete(whole.id)
+    assert ben.post(f"/uploads/{whole.id}/discard").status_code == 409
+    assert server.ledger.submission(number).state == "uploaded"
+
+
+def test_another_password_ends_other_sessions_and_tokens_and_the_page_says_so(anna: Visitor, server: Server):
+    token, elsewhere = anna.token(), Visitor(server)
+    assert elsewhere.post("/sign-in", email="anna@example.org", password=PASSWORD).status_code == 303
+    assert "all other sessions and all tokens end" in anna.client.get("/account").text
+    assert anna.post("/password", old=PASSWORD, password="another horse").status_code == 303
+    assert anna.client.get("/account").status_code == 200
+    assert elsewhere.client.get("/account").status_code == 303
+    assert anna.client.get("/api/v1/me", headers=token).status_code == 401
+
+
+def test_a_token_of_somebody_else_is_not_found(anna: Visitor, server: Server):
+    token, other = anna.token(), Visitor(server).joined("eve@example.org")
+    ((number, _),) = server.ledger.tokens(1)
+    assert other.client.delete(f"/api/v1/tokens/{number}", headers=other.token()).status_code == 404
+    assert anna.client.delete(f"/api/v1/tokens/{number}", headers=token).status_code == 204
+    assert anna.client.get("/api/v1/me", headers=token).status_code == 401
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_file_system_without_hard_links_keeps_uploads_too(anna: Visitor, server: Server, monkeypatch, again: bool):
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    token = anna.token()
+    if again:
+        sent(anna, token)
+    monkeypatch.setattr(os, "link", refuse)
+    number = sent(anna, token)
+    stored = server.uploads.file(hashlib.sha256(DATA).hexdigest())
+    assert stored.read_bytes() == DATA
+    assert server.ledger.submission(number).sha256 == stored.name
+    assert [*(server.uploads.state / "uploads").iterdir()] == []

@@ -127,6 +127,10 @@ class Server:
         headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset)}
         return int(self._once("PATCH", f"/uploads/{quote(key, safe='')}", data, headers)[1]["Upload-Offset"])
 
+    def give_up(self, key: str) -> None:
+        """End an upload that is not complete, so that it takes no quota."""
+        self._once("DELETE", f"/uploads/{quote(key, safe='')}", None, {})
+
     def _patiently(
         self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[Any, Mapping[str, str]]:
@@ -260,8 +264,12 @@ def submit(server: Server, wanted: Wanted, *, progress: Progress = silent) -> in
 
 
 def forget(server: Server, wanted: Wanted) -> None:
-    """Forget what was noted of a file, so that the same command hands it in anew."""
-    _Note.of(server, wanted, files.sha256(wanted.file)).path.unlink(missing_ok=True)
+    """Forget what was noted of a file, so that the same command hands it in anew; an unfinished upload is given up."""
+    noted = _Note.of(server, wanted, files.sha256(wanted.file))
+    if noted.upload and noted.submission is None:
+        with suppress(ServerError):  # it ends by itself
+            server.give_up(noted.upload)
+    noted.path.unlink(missing_ok=True)
 
 
 def _begin(server: Server, wanted: Wanted, size: int) -> str:

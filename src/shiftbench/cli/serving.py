@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 from collections.abc import Iterator
@@ -31,6 +32,12 @@ DatabaseUrl = Annotated[
 Host = Annotated[str, typer.Option("--host", help="Address to listen at; 0.0.0.0 is everywhere.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
 Workers = Annotated[int, typer.Option("--workers", min=0, max=64, help="Processes that score; 0: none here.")]
+Proxy = Annotated[
+    str,
+    typer.Option(
+        "--proxy", help="Addresses of reverse proxies that say where visitors come from (X-Forwarded-For), with commas."
+    ),
+]
 LINK_LASTS = 86_400_000_000  # microseconds: a day
 
 
@@ -77,7 +84,8 @@ def extra() -> Iterator[None]:
 
 
 def serve(
-    folder: Folder, *, where: Where, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1
+    folder: Folder, *, where: Where, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1,
+    proxy: Proxy = "127.0.0.1,::1",
 ) -> None:  # fmt: skip
     """Host a challenge: pages, accounts, teams, uploads, scores and leaderboards. Ctrl-C ends it."""
     with extra():
@@ -88,7 +96,7 @@ def serve(
         from shiftbench.challenge.web.server import opened
         from shiftbench.challenge.workers import Workers as Processes
 
-    if problems := manifest.check(folder):
+    if problems := [*_wrong_proxies(proxy), *manifest.check(folder)]:
         raise SettingsError(*problems)
     state = where.of(folder)
     server = opened(folder, state, database=where.database)
@@ -100,8 +108,9 @@ def serve(
     if link := _admin_link(server, address):
         say(f"admin:  {link} (once, within a day)")
     config = uvicorn.Config(
-        application(server), access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=10
-    )
+        application(server), access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=10,
+        proxy_headers=True, forwarded_allow_ips=proxy,
+    )  # fmt: skip
     processes = Processes(state, folder, where.database, workers)
     try:
         uvicorn.Server(config).run([listening])
@@ -109,6 +118,17 @@ def serve(
         say("ended")
     finally:
         processes.close()
+
+
+def _wrong_proxies(text: str) -> list[str]:
+    """What is no address of a proxy, nor a network of them: whoever is believed can be anybody."""
+    problems = []
+    for each in text.split(","):
+        try:
+            ipaddress.ip_network(each.strip())
+        except ValueError:
+            problems.append(f"--proxy: expected addresses or networks such as 192.0.2.7, found {each!r}. Correct it.")
+    return problems
 
 
 def _say_layers(*, scores: bool) -> None:

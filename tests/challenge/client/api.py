@@ -66,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             self.say(201, {"id": f"key{len(world.begun)}"})
         elif path.startswith("/submissions/"):
             self.say(200, {"id": 1, **(world.states.pop(0) if len(world.states) > 1 else world.states[0])})
+        elif self.command == "DELETE":
+            self.say(204 if world.uploads.pop(key, None) is not None else 404, None)
         elif key not in world.uploads:
             self.say(404, {"problems": ["expected an upload that exists"]})
         elif self.command == "HEAD":
@@ -80,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
             assert found == json.loads(data)["sha256"]
             self.say(200, {"id": world.done.setdefault(key, len(world.done) + 1)})
 
-    do_GET = do_POST = do_HEAD = do_PATCH = act
+    do_GET = do_POST = do_HEAD = do_PATCH = do_DELETE = act
 
 
 @contextmanager

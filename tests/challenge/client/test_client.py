@@ -57,6 +57,19 @@ def test_a_file_is_sent_in_chunks_and_scored(server: Server, world: World, wante
     assert world.tokens == {"Bearer secret"}
 
 
+def test_an_upload_that_broke_off_is_given_up_where_its_file_is_handed_in_anew(
+    server: Server, world: World, wanted: Wanted
+):
+    world.failures = lambda method, _path: 422 if method == "PATCH" and world.uploads["key1"] else None
+    with pytest.raises(ServerError, match="told to fail with 422"):
+        client.submit(server, wanted)
+    world.failures = lambda _method, _path: None
+    client.forget(server, wanted)
+    assert world.uploads == {}
+    assert client.submit(server, wanted) == 1
+    assert world.uploads == {"key2": DATA}
+
+
 def test_the_same_command_again_hands_in_nothing_new_until_it_is_forgotten(
     server: Server, world: World, wanted: Wanted
 ):

@@ -184,6 +184,12 @@ def test_h_of_others_is_help(shiftbench: Shiftbench, command: str):
     assert shiftbench(command, "-h").code == 0
 
 
+@pytest.mark.parametrize("proxy", ["*", "example.org", "192.0.2.7,", "192.0.2.7/24"])
+def test_a_proxy_that_could_be_anybody_is_not_believed(shiftbench: Shiftbench, wind: Path, proxy: str):
+    said = shiftbench("serve", "wind", "--proxy", proxy)
+    assert (said.code, "--proxy: expected addresses or networks" in said.err) == (2, True), said.err
+
+
 def test_submit_without_a_token_or_a_file_is_told(
     shiftbench: Shiftbench,
     tmp_path: Path,

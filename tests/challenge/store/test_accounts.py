@@ -6,7 +6,7 @@ import pytest
 
 from shiftbench.challenge.store.records import DAY, INVITATION_LASTS, Refused
 
-from .world import World
+from .world import OPEN, World
 
 
 def test_an_address_has_one_account_however_it_is_written(world: World):
@@ -89,17 +89,30 @@ def test_secrets_end_and_are_stored_as_hashes(world: World):
     assert ledger.bearer("token", token) is None
 
 
-def test_another_password_ends_all_sessions(world: World):
-    anna, ledger = world.user(), world.ledger
-    session = ledger.issue("session", anna.id, lasts=DAY)
+def test_another_password_ends_all_sessions_and_tokens_of_its_account(world: World):
+    anna, ben, ledger = world.user(), world.user(), world.ledger
+    secrets = {kind: ledger.issue(kind, anna.id, lasts=DAY) for kind in ("session", "token")}
+    bens = ledger.issue("token", ben.id, lasts=DAY)
     ledger.set_password(anna.id, "other hash")
-    assert (ledger.bearer("session", session), ledger.password(anna.email)) == (None, (anna.id, "other hash"))
+    assert [ledger.bearer(*secret) for secret in secrets.items()] == [None, None]
+    assert ledger.bearer("token", bens) == ben
+    assert ledger.password(anna.email) == (anna.id, "other hash")
+
+
+def test_a_token_is_revoked_by_its_account_alone(world: World):
+    anna, ben, ledger = world.user(), world.user(), world.ledger
+    token = ledger.issue("token", anna.id, name="laptop")
+    ((number, _),) = ledger.tokens(anna.id)
+    with pytest.raises(Refused, match="expected a token of your account, found none") as refused:
+        ledger.revoke(ben.id, number)
+    assert refused.value.status == 404
+    assert ledger.bearer("token", token) == anna
 
 
 def test_an_account_is_in_one_team_and_a_name_is_of_one(world: World):
     anna, ben, ledger = world.team("Anna's"), world.user(), world.ledger
-    for name, user in (("Anna's", ben), ("Other", anna)):
-        with pytest.raises(Refused, match="expected a new name of a team and an account without one"):
+    for name, user, told in (("Anna's", ben, "expected a name unlike"), ("Other", anna, "expected an account without")):
+        with pytest.raises(Refused, match=told):
             ledger.found(name, user.id)
     ledger.join(ledger.code(anna.team), ben.id)
     with pytest.raises(Refused, match="found one in a team already"):
@@ -114,13 +127,52 @@ def test_a_team_is_not_larger_than_it_may_be(world: World):
         ledger.join(ledger.code(anna.team), world.user().id, most=2)
 
 
-@pytest.mark.parametrize("name", ["<b>&'\"", "'; DROP TABLE users; --", "團隊 🌍", "a" * 10_000])
+@pytest.mark.parametrize("name", ["<b>&'\"", "'; DROP TABLE users; --", "團隊 🌍", "a" * 60, "L’équipe"])
 def test_names_of_any_kind_come_back_as_they_were(world: World, name):
     world.team(name)
     assert world.ledger.teams()[0].name == name
 
 
-@pytest.mark.parametrize("name", ["a\x00b", "\ud800"])
-def test_names_that_postgresql_cannot_hold_are_refused_there(postgres, name):
+@pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
+def test_texts_that_postgresql_cannot_hold_are_refused_there(postgres, text):
+    world = World(postgres.url())
     with pytest.raises(Refused, match="expected text and numbers that a database can hold"):
-        World(postgres.url()).team(name)
+        world.ledger.announce(text, world.user("organiser"))
+
+
+def test_a_name_is_kept_in_one_form_and_no_other_team_has_one_that_looks_like_it(world: World):
+    world.team("  Wind\u00a0 &   Ｗeather ")
+    assert world.ledger.teams()[0].name == "Wind & Weather"
+    assert world.ledger.team("Wind &\u2003Weather") == 1
+    for alike in ("wind & weather", "WIND&WEATHER", "Ｗｉｎｄ & Weather", "W\u0456nd & We\u0430ther", "W1nd & Weather"):
+        with pytest.raises(
+            Refused, match=r"expected a name unlike those of other teams, found .* beside 'Wind & Weath"
+        ):
+            world.team(alike)
+    world.team("Wind & Whether")
+    with pytest.raises(Refused, match="found that of a team: 'wind&weather'"):
+        world.ledger.reference("table", OPEN, "wind&weather", file=("a.csv", 9), sha256="0" * 64)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "\u00a0", "\u200b", "a\u200bb", "\u2060", "a\nb", "a\x1bb", "\u202eabc", "\u3164", "\u2800", "a\ufe0f",
+     "...", "a" * 61, "ﷺ" * 10, "e" + "\u0301\u0302" * 4],
+)  # fmt: skip
+def test_names_that_cannot_be_seen_or_are_too_long_are_refused_and_told_what_is_allowed(sqlite, name):
+    world = World(sqlite.url())
+    with pytest.raises(Refused, match="expected a name of 1 to 60 characters on one line, with a letter") as refused:
+        world.team(name)
+    assert refused.value.status == 422
+    assert world.ledger.teams() == []
+
+
+def test_addresses_that_differ_in_case_or_width_are_one_and_hidden_characters_are_refused(sqlite):
+    ledger = World(sqlite.url()).ledger
+    ledger.sign_up("anna@example.org", "hash")
+    for alike in ("ＡＮＮＡ@example.org", "Anna@EXAMPLE.org "):
+        with pytest.raises(Refused, match="in use"):
+            ledger.sign_up(alike, "hash")
+    for bad in ("an\u200bna@example.org", "anna @example.org", "@example.org", "anna", "a@b.", "a" * 250 + "@b.org"):
+        with pytest.raises(Refused, match="expected an e-mail address"):
+            ledger.sign_up(bad, "hash")

@@ -20,9 +20,45 @@ def test_a_score_and_what_waits_for_one_are_charged(world: World):
     world.scored(anna, 1.0)
     world.sent(anna)
     world.ledger.begin("table", OPEN, anna, team=anna.team, file=("a.csv", 9))
-    assert world.ledger.quota("table", OPEN, anna.team) == Quota(3, 3, 0, 2, MIDNIGHT + DAY)
-    with pytest.raises(Refused, match=r"at most 3 submissions a day \(UTC\), found 3\. Wait until midnight"):
+    assert world.ledger.quota("table", OPEN, anna.team) == Quota(
+        3, 3, 0, 2, MIDNIGHT + DAY, unfinished=1, frees=MIDNIGHT + UPLOAD_RESTS
+    )  # fmt: skip
+    told = (
+        r"at most 3 submissions a day \(UTC\), found 3, 1 of them unfinished uploads\. Wait until 2023-11-15 01:00:00 "
+        r"UTC, or discard an unfinished upload: the page Submissions"
+    )
+    with pytest.raises(Refused, match=told):
         world.sent(anna)
+
+
+def test_a_discarded_upload_frees_its_quota_at_once_and_a_full_day_frees_at_midnight(world: World):
+    anna, ledger = world.team("Anna's"), world.ledger
+    first = ledger.begin("table", OPEN, anna, team=anna.team, file=("a.csv", 9))
+    world.clock.now += HOUR // 2
+    second = ledger.begin("table", OPEN, anna, team=anna.team, file=("b.csv", 9))
+    world.sent(anna)
+    assert [(each.id, each.ends) for each in ledger.unfinished(anna)] == [
+        (second.id, world.clock.now + UPLOAD_RESTS), (first.id, MIDNIGHT + UPLOAD_RESTS),
+    ]  # fmt: skip
+    assert ledger.quota("table", OPEN, anna.team).frees == MIDNIGHT + UPLOAD_RESTS
+    ledger.abandon(first.id)
+    assert ledger.quota("table", OPEN, anna.team).frees is None
+    world.sent(anna)
+    ledger.abandon(second.id)
+    world.sent(anna)
+    assert ledger.unfinished(anna) == []
+    with pytest.raises(Refused, match=r"found 3\. Wait until 2023-11-16 00:00:00 UTC\.$"):
+        world.sent(anna)
+
+
+def test_others_see_no_unfinished_upload_of_a_team(world: World):
+    anna, ben, ledger = world.team("Anna's"), world.user(), world.ledger
+    upload = ledger.begin("table", OPEN, anna, team=anna.team, file=("a.csv", 9))
+    assert ledger.unfinished(ben) == ledger.unfinished(world.team("Ben's")) == []
+    ledger.join(ledger.code(anna.team), ben.id)
+    assert ledger.unfinished(ledger.user(ben.id)) == [upload]
+    world.clock.now += UPLOAD_RESTS
+    assert ledger.unfinished(anna) == []
 
 
 def test_an_undefined_score_is_charged_too(world: World):
@@ -46,8 +82,8 @@ def test_failures_cost_no_quota_and_have_a_cap_of_their_own_for_an_hour(world: W
     for _ in range(2):
         world.sent(anna)
         world.work(None)
-    assert world.ledger.quota("table", OPEN, anna.team) == Quota(0, 3, 2, 2, MIDNIGHT + DAY)
-    with pytest.raises(Refused, match="at most 2 failures an hour, found 2"):
+    assert world.ledger.quota("table", OPEN, anna.team) == Quota(0, 3, 2, 2, MIDNIGHT + DAY, 0, MIDNIGHT + HOUR)
+    with pytest.raises(Refused, match=r"at most 2 failures an hour, found 2\. Wait until 2023-11-15 01:00:00 UTC\."):
         world.sent(anna)
     world.clock.now += HOUR
     assert world.sent(anna)

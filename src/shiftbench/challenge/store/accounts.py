@@ -8,7 +8,7 @@ import secrets
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from shiftbench.challenge.store import schema
+from shiftbench.challenge.store import names, schema
 from shiftbench.challenge.store.database import Database
 from shiftbench.challenge.store.records import INVITATION_LASTS, ROLES, Invitation, Refused, Team, User
 
@@ -47,6 +47,16 @@ _USERS = (
 )  # fmt: skip
 
 
+def _require_new(c: Connection, name: str) -> None:
+    """Refuse a name that looks like another's; writers come one at a time, so none slips in between."""
+    key = names.key(name)
+    for known in c.execute(select(schema.teams.c.name)).scalars():
+        if names.key(known) == key:
+            raise Refused(
+                f"expected a name unlike those of other teams, found {name!r} beside {known!r}. Choose another."
+            )
+
+
 class Accounts(Database):
     """Accounts and teams."""
 
@@ -56,7 +66,7 @@ class Accounts(Database):
         Raises:
             Refused: if the address is in use, or the invitation is not valid for it; then it is not spent.
         """
-        email = email.strip().lower()
+        email = names.email(email)
         try:
             with self._writing() as (c, now):
                 if invitation is not None:
@@ -107,15 +117,15 @@ class Accounts(Database):
     def password(self, email: str) -> tuple[int, str] | None:
         """The number and the hash of the password of an account."""
         table = schema.users
-        found = self._rows(select(table.c.id, table.c.password).where(table.c.email == email.strip().lower()))
+        found = self._rows(select(table.c.id, table.c.password).where(table.c.email == names.email(email)))
         return (found[0].id, found[0].password) if found else None
 
     def set_password(self, user: int, password: str) -> None:
-        """Store the hash of another password; all sessions of the account end."""
+        """Store the hash of another password; all sessions and tokens of the account end."""
         table = schema.secrets
         with self._writing() as (c, _):
             c.execute(update(schema.users).where(schema.users.c.id == user).values(password=password))
-            c.execute(delete(table).where(table.c.kind == "session", table.c.user == user))
+            c.execute(delete(table).where(table.c.kind.in_(("session", "token")), table.c.user == user))
 
     # Secrets
 
@@ -152,12 +162,16 @@ class Accounts(Database):
         return [(row.number, row.name) for row in self._rows(query.order_by(table.number))]
 
     def revoke(self, user: int, number: int) -> None:
-        """End a token of an account."""
+        """End a token of an account.
+
+        Raises:
+            Refused: with status 404, if the account has none of this number.
+        """
         table = schema.secrets
+        ours = delete(table).where(table.c.kind == "token", table.c.user == user, table.c.number == number)
         with self._writing() as (c, _):
-            c.execute(
-                delete(table).where(table.c.kind == "token", table.c.user == user, table.c.number == number)
-            )  # fmt: skip
+            if not c.execute(ours).rowcount:
+                raise Refused("expected a token of your account, found none of this number.", status=404)
 
     def invite(self, role: str, by: User, email: str | None = None) -> str:
         """A secret that makes one account of a role, perhaps for one address alone; admins invite organisers."""
@@ -165,7 +179,7 @@ class Accounts(Database):
             raise Refused(f"expected a role among {', '.join(ROLES)}, found {role!r}.", status=422)
         if not by.organises or (role != "participant" and by.role != "admin"):
             raise Refused("expected an admin to invite organisers, and one of both to invite others.", status=403)
-        email = email.strip().lower() if email else None
+        email = names.email(email) if email else None
         with self._writing() as (c, now):
             self._note(c, now, by.id, "invited", f"{role} {email or 'anybody with the link'}")
             return _issue(c, "invitation", None, now + INVITATION_LASTS, role=role, email=email)
@@ -181,20 +195,26 @@ class Accounts(Database):
         """End an invitation."""
         table = schema.secrets
         with self._writing() as (c, now):
-            c.execute(delete(table).where(table.c.kind == "invitation", table.c.number == number))
+            if not c.execute(delete(table).where(table.c.kind == "invitation", table.c.number == number)).rowcount:
+                raise Refused("expected an invitation that was not used, found none of this number.", status=404)
             self._note(c, now, by.id, "revoked an invitation", f"number {number}")
 
     # Teams
 
     def found(self, name: str, user: int) -> str:
-        """Make a team with this account as its first member; returns the code that others join with."""
-        code = secrets.token_urlsafe(12)
+        """Make a team with this account as its first member; returns the code that others join with.
+
+        Raises:
+            Refused: if the name is no name, or looks like that of another team, or the account is in a team.
+        """
+        code, name = secrets.token_urlsafe(12), names.team(name)
         try:
             with self._writing() as (c, _):
+                _require_new(c, name)
                 made = insert(schema.teams).values(name=name, code=code).returning(schema.teams.c.id)
                 c.execute(insert(schema.members).values(user=user, team=c.execute(made).scalar_one()))
         except IntegrityError:
-            raise Refused(f"expected a new name of a team and an account without one, found {name!r}.") from None
+            raise Refused("expected an account without a team, found one in a team already.") from None
         return code
 
     def join(self, code: str, user: int, *, most: int | None = None) -> None:
@@ -216,7 +236,9 @@ class Accounts(Database):
 
     def team(self, name: str) -> int:
         """The number of the team of this name."""
-        if not (found := self._rows(select(schema.teams.c.id).where(schema.teams.c.name == name))):
+        if not (
+            found := self._rows(select(schema.teams.c.id).where(schema.teams.c.name.in_((name, names.plain(name)))))
+        ):
             raise Refused(f"expected the name of a team, found {name!r}. Correct it.", status=404)
         return int(found[0].id)
 

@@ -6,8 +6,8 @@ import secrets
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
-from shiftbench.challenge.definition import Phase
-from shiftbench.challenge.store import schema
+from shiftbench.challenge.definition import Phase, moment
+from shiftbench.challenge.store import names, schema
 from shiftbench.challenge.store.database import Database
 from shiftbench.challenge.store.records import (
     DAY,
@@ -22,7 +22,7 @@ from shiftbench.challenge.store.records import (
 )
 
 _GONE = "expected an upload that exists. Begin another."
-_UPLOAD = [column for column in schema.uploads.c if column.name not in ("hidden", "touched")]
+_UPLOAD = [column for column in schema.uploads.c if column.name not in ("hidden",)]
 
 
 def _coming(now: int) -> ColumnElement[bool]:
@@ -37,8 +37,9 @@ def _quota(c: Connection, board: str, phase: Phase, team: int, now: int) -> Quot
     A submission is charged for its score, and while it waits for it.
     """
     table, coming, midnight = schema.submissions.c, schema.uploads.c, now - now % DAY
+    of_day = table.begun >= midnight
     ours = and_(table.board == board, table.phase == phase.name, table.team == team)
-    charged = and_(ours, table.begun >= midnight, or_(table.state.in_(WAITING), table.score.is_not(None)))
+    charged = and_(ours, of_day, or_(table.state.in_(WAITING), table.score.is_not(None)))
     failed = and_(ours, table.begun > now - HOUR, table.state == "failed", table.fault == "submission")
     on_their_way = and_(
         coming.board == board, coming.phase == phase.name, coming.team == team, coming.begun >= midnight, _coming(now)
@@ -47,7 +48,18 @@ def _quota(c: Connection, board: str, phase: Phase, team: int, now: int) -> Quot
         (table.id, charged), (coming.id, on_their_way), (table.id, failed),
     )]  # fmt: skip
     used, arriving, failures = c.execute(select(*counts)).one()
-    return Quota(used + arriving, phase.per_day, failures, phase.failures_per_hour, midnight + DAY)
+    frees = list[int]()
+    if used + arriving >= phase.per_day:
+        rows = c.execute(select(coming.touched, coming.begun).where(on_their_way)) if arriving else ()
+        ends = sorted(min(touched + UPLOAD_RESTS, begun + UPLOAD_LASTS, midnight + DAY) for touched, begun in rows)
+        frees.append([*ends, *[midnight + DAY] * used][used + arriving - phase.per_day])
+    if failures >= phase.failures_per_hour:
+        begun = c.execute(select(table.begun).where(failed).order_by(table.begun)).scalars().all()
+        frees.append(begun[failures - phase.failures_per_hour] + HOUR)
+    return Quota(
+        used + arriving, phase.per_day, failures, phase.failures_per_hour, midnight + DAY, arriving,
+        max(frees, default=None),
+    )  # fmt: skip
 
 
 class Arrivals(Database):
@@ -58,9 +70,9 @@ class Arrivals(Database):
         name, size = file
         key = secrets.token_urlsafe(16)
         with self._writing(quiet=True) as (c, now):
-            made = Upload(key, board, phase.name, team, user.id, name, size, 0, now, None)
+            made = Upload(key, board, phase.name, team, user.id, name, size, 0, now, None, now)
             if not (problems := self._reasons(c, board, phase, team, now)):
-                c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden, touched=now))
+                c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden))
                 if team != user.team:
                     self._note(c, now, user.id, "submitted for another team", f"team {team}, upload {key}")
         if problems:  # here, so that this moment is remembered, too
@@ -74,13 +86,17 @@ class Arrivals(Database):
         out = c.execute(select(schema.teams.c.disqualified).where(schema.teams.c.id == team)).scalar()
         quota = _quota(c, board, phase, team, now)
         reasons = [] if out is None else [f"expected a team that takes part, found it disqualified: {out}"]
+        until = f"Wait until {moment(quota.frees or now):%Y-%m-%d %H:%M:%S} UTC"
         if quota.used >= phase.per_day:
+            of_them = f", {quota.unfinished} of them unfinished uploads" if quota.unfinished else ""
+            instead = ", or discard an unfinished upload: the page Submissions lists them" if quota.unfinished else ""
             reasons.append(
-                f"expected at most {phase.per_day} submissions a day (UTC), found {quota.used}. Wait until midnight."
+                f"expected at most {phase.per_day} submissions a day (UTC), found {quota.used}{of_them}. "
+                f"{until}{instead}."
             )
         if quota.failures >= phase.failures_per_hour:
             reasons.append(
-                f"expected at most {phase.failures_per_hour} failures an hour, found {quota.failures}. Wait."
+                f"expected at most {phase.failures_per_hour} failures an hour, found {quota.failures}. {until}."
             )
         return reasons
 
@@ -95,6 +111,13 @@ class Arrivals(Database):
         if not (found := self._rows(select(*_UPLOAD).where(schema.uploads.c.id == key))):
             raise Refused(_GONE, status=404)
         return Upload(**found[0]._mapping)
+
+    def unfinished(self, user: User) -> list[Upload]:
+        """Uploads of an account and of its team that take quota and are no submissions yet, the newest first."""
+        table, now = schema.uploads.c, self._moments.now()
+        own = or_(table.user == user.id, table.team == user.team)
+        query = select(*_UPLOAD).where(own, _coming(now)).order_by(table.begun.desc(), table.id)
+        return [Upload(**row._mapping) for row in self._rows(query)]
 
     def received(self, key: str, offset: int, count: int) -> bool:
         """Note bytes that lie on the disk; false if others came first, or the upload is over."""
@@ -152,7 +175,10 @@ class Arrivals(Database):
 
     def _reference_team(self, c: Connection, name: str) -> int:
         table = schema.teams
-        found = c.execute(select(table.c.id, table.c.reference).where(table.c.name == name)).first()
+        rows = c.execute(select(table.c.id, table.c.name, table.c.reference)).all()
+        found = next((row for row in rows if row.name == name), None)
+        if found is None:  # nor one that looks like a team's
+            found = next((row for row in rows if not row.reference and names.key(row.name) == names.key(name)), None)
         if found is None:
             made = insert(table).values(name=name, code=secrets.token_urlsafe(12), reference=True)
             return int(c.execute(made.returning(table.c.id)).scalar_one())

@@ -86,7 +86,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that is on its way; `submission` once it is complete."""
+    """A file that is on its way; `submission` once it is complete. touched: when its last byte came."""
 
     id: str
     board: str
@@ -98,17 +98,28 @@ class Upload:
     received: int
     begun: int
     submission: int | None
+    touched: int
+
+    @property
+    def ends(self) -> int:
+        """When it is over without further bytes, and takes no quota any more."""
+        return min(self.touched + UPLOAD_RESTS, self.begun + UPLOAD_LASTS)
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What a team has used of a phase: submissions of the day, failures of the last hour; `resets` at midnight UTC."""
+    """What a team has used of a phase: submissions of the day, failures of the last hour; `resets` at midnight UTC.
+
+    unfinished: uploads among those used. frees: when the team may begin another; None if it may now.
+    """
 
     used: int
     per_day: int
     failures: int
     failures_per_hour: int
     resets: int
+    unfinished: int = 0
+    frees: int | None = None
 
 
 @dataclass(frozen=True)

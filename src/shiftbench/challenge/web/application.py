@@ -23,7 +23,7 @@ from shiftbench.challenge.store.records import SECOND, SESSION_LASTS, Refused, U
 from shiftbench.challenge.web import api
 from shiftbench.challenge.web.downloads import DOWNLOADS, Download
 from shiftbench.challenge.web.pages import FORMS, PAGES, Form, Page, Who
-from shiftbench.challenge.web.security import COOKIE, SAFE, SMALL, Guard, csrf, new_cookie, require_csrf
+from shiftbench.challenge.web.security import COOKIE, SAFE, SMALL, Guard, csrf, new_cookie, place, require_csrf
 from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import File, Visit
 
@@ -110,7 +110,7 @@ class _Shown:
         return user
 
     def _count(self, request: Request, *, password: bool = False) -> None:
-        limits, address = self.server.limits, request.client.host if request.client else ""
+        limits, address = self.server.limits, place(_address(request))
         if request.method not in SAFE:
             self.server.rates.take("act", address, limits.acts)
         if password:
@@ -124,7 +124,7 @@ class _Shown:
         if who == "organiser" and user is not None and not user.organises:
             raise Refused("expected an organiser, found a participant.", status=403)
         path, query = request.path_params, request.query_params
-        return Visit(self.server, user, cookie, path, query, query.getlist("entry"), **more)
+        return Visit(self.server, user, cookie, path, query, query.getlist("entry"), address=_address(request), **more)
 
     def page(self, page: Page) -> Handler:
         """The handler of a page."""
@@ -224,6 +224,11 @@ class _Shown:
             return self._visit(request, "anyone")
         except Refused:
             return Visit(self.server, None, request.cookies.get(COOKIE, ""), path=request.path_params)
+
+
+def _address(request: Request) -> str:
+    """From where a request comes: what a trusted proxy says, else who is connected."""
+    return request.client.host if request.client else ""
 
 
 def _further(status: int) -> dict[str, str]:

@@ -70,6 +70,7 @@ FORMS: tuple[Form, ...] = (
     Form("/tokens/{number}/revoke", accounts.revoke_token),
     Form("/boards/{board}/submit", submissions.submit),
     Form("/boards/{board}/compare", boards.begin_comparison),
+    Form("/uploads/{key}/discard", submissions.discard),
     Form("/submissions/{number}/cancel", submissions.cancel),
     Form("/submissions/{number}/choose", submissions.choose),
     Form("/desk/{number}/requeue", desk.requeue, "organiser"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import ipaddress
 import json
 import re
 import secrets
@@ -40,6 +41,7 @@ MIB = 2**20
 CHUNK = 8 * MIB
 SMALL = 2**16
 SAFE = ("GET", "HEAD", "OPTIONS")
+MINUTE_S, HOUR_S = 60.0, 3_600.0
 LEAST_PASSWORD, MOST_PASSWORD = 10, 256
 _HASHES = threading.Semaphore(2)  # argon2 takes 64 MiB each
 
@@ -49,8 +51,9 @@ class Limits:
     """What one address or account may ask of the server.
 
     whole: bytes of a file in one request. seconds: until the next bytes of a body have to come. bytes_per_s: the
-    least speed of a body, over its whole length. acts, passwords: requests a minute that change something, and that
-    try a password, by address and, for passwords, by account.
+    least speed of a body, over its whole length. acts, passwords: requests a minute from one address that change
+    something, and that try a password. wrong: passwords of one account that may be wrong in an hour, from all addresses
+    together; beyond that each address has `slowly` tries in ten minutes.
     """
 
     whole: int = 64 * MIB
@@ -59,10 +62,12 @@ class Limits:
     bytes_per_s: float = 4096.0
     acts: int = 600
     passwords: int = 10
+    wrong: int = 100
+    slowly: int = 3
 
 
 class Rates:
-    """How many acts in the last minute, by key; of very many keys the oldest are forgotten."""
+    """How many acts in the last minute, or longer, by key; of very many keys the oldest are forgotten."""
 
     MOST = 100_000
 
@@ -76,15 +81,65 @@ class Rates:
         Raises:
             Refused: with status 429, if more than `per_minute` came in a minute.
         """
+        if not self.within(kind, key, per_minute):
+            raise Refused(f"expected at most {per_minute} of these requests a minute. Wait a minute.", status=429)
+
+    def within(self, kind: str, key: str, most: int, seconds: float = MINUTE_S) -> bool:
+        """Count one act; whether at most `most` came in so many seconds. What comes too often is not counted."""
         with self._lock:
             now = self._clock()
-            left, then = self._left.pop((kind, key), (float(per_minute), now))
-            left = min(float(per_minute), left + (now - then) * per_minute / 60)
-            self._left[kind, key] = (max(left - 1, 0.0) if left >= 1 else left, now)
+            left, then = self._left.pop((kind, key), (float(most), now))
+            left = min(float(most), left + (now - then) * most / seconds)
+            self._left[kind, key] = (left - 1 if left >= 1 else left, now)
             if len(self._left) > self.MOST:
                 self._left.popitem(last=False)
-        if left < 1:
-            raise Refused(f"expected at most {per_minute} of these requests a minute. Wait a minute.", status=429)
+        return left >= 1
+
+    def give_back(self, kind: str, key: str) -> None:
+        """Count one act less."""
+        with self._lock:
+            if (kind, key) in self._left:
+                left, then = self._left[kind, key]
+                self._left[kind, key] = (left + 1, then)
+
+
+def place(address: str) -> str:
+    """Whom to count an address for: one of IPv6 with its network of 64 bits, as whoever has one has them all."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 6 and found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else address
+
+
+def count_try(rates: Rates, limits: Limits, account: str, address: str) -> Callable[[], None]:
+    """Count a try of an account's password; what it returns is called if the password was right, and takes it back.
+
+    Tries are limited for each account and address. Wrong passwords from many addresses slow all of them down, but keep
+    nobody out who has the right one: each address still has a few tries.
+
+    Raises:
+        Refused: with status 429, without telling whether there is such an account.
+    """
+    pair = f"{place(address)} {account}"
+    rates.take("account and address", pair, limits.passwords)
+    counted = ("account", account)
+    if not rates.within(*counted, limits.wrong, HOUR_S):
+        counted = ("slowly", pair)
+        if not rates.within(*counted, limits.slowly, 10 * MINUTE_S):
+            raise Refused(
+                f"expected at most {limits.slowly} tries in ten minutes: this account gets many wrong passwords. Wait "
+                "ten minutes.",
+                status=429,
+            )
+
+    def right() -> None:
+        rates.give_back("account and address", pair)
+        rates.give_back(*counted)
+
+    return right
 
 
 def csrf(cookie: str) -> str:

@@ -97,6 +97,13 @@ class Server:
             raise Refused("expected an upload that exists. Begin another.", status=404)
         return found
 
+    def discard(self, user: User, key: str) -> None:
+        """Give up an unfinished upload of the account, or of its team, whose quota it takes."""
+        found = self.ledger.upload(key)
+        if user.id != found.user and user.team != found.team:
+            raise Refused("expected an upload that exists.", status=404)
+        self.uploads.discard(key)
+
     def submission(self, user: User, number: int) -> Submission:
         """A submission of the account's team; organisers see all."""
         found = self.ledger.submission(number)

@@ -88,10 +88,19 @@ class Uploads:
             self.abandon(upload)
             raise Refused(f"expected a file of SHA-256 {sha256}, found {found}. Send it again.", status=422)
 
+    def discard(self, key: str) -> None:
+        """Give up an upload that is not complete: it takes no quota any more."""
+        with _LOCKS[hash(key) % len(_LOCKS)]:
+            upload = self.ledger.upload(key)
+            if upload.submission is not None:
+                raise Refused("expected an upload that is not complete, found one that is. Take the submission back.")
+            self.abandon(upload)
+
     def abandon(self, upload: Upload) -> None:
-        """Remove an upload that is not complete, with its bytes."""
+        """Remove an upload that is not complete, with its bytes; for who holds its lock."""
         self.ledger.abandon(upload.id)
-        self.part(upload).unlink(missing_ok=True)
+        for path in (self.part(upload), self.part(upload).with_suffix(".sha256")):
+            path.unlink(missing_ok=True)
 
 
 def _keep(part: Path, place: Path) -> None:

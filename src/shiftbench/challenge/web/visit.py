@@ -10,7 +10,6 @@ from shiftbench.challenge.store.records import Refused, User
 from shiftbench.challenge.web.server import Server
 
 MOST_NAME = 60
-MOST_EMAIL = 254
 MOST_TEXT = 4_000
 
 
@@ -35,6 +34,7 @@ class Visit:
     chosen: Sequence[str] = ()  # values of the query's `entry`, which may come several times
     form: Mapping[str, str] = field(default_factory=dict)
     file: File | None = None
+    address: str = ""  # from where
 
     @property
     def account(self) -> User:

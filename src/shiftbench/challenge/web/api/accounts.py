@@ -17,7 +17,6 @@ DONE = 204
 def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> None:
     """Add these paths."""
     Acting = Annotated[User, Depends(acting)]
-    ledger = server.ledger
 
     @api.get("/me")
     def me(user: Acting) -> Me:
@@ -27,28 +26,28 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
     @api.get("/tokens")
     def tokens(user: Acting) -> list[Token]:
         """The tokens of the account."""
-        return [Token(number=number, name=name) for number, name in ledger.tokens(user.id)]
+        return [Token(number=number, name=name) for number, name in server.ledger.tokens(user.id)]
 
     @api.post("/tokens", status_code=201)
     def issue(body: Named, user: Acting) -> Secret:
         """Another token; it is shown once."""
-        return Secret(secret=ledger.issue("token", user.id, lasts=TOKEN_LASTS, name=body.name))
+        return Secret(secret=server.ledger.issue("token", user.id, lasts=TOKEN_LASTS, name=body.name))
 
     @api.delete("/tokens/{number}", status_code=DONE)
     def revoke(number: Number, user: Acting) -> Response:
         """End a token."""
-        ledger.revoke(user.id, number)
+        server.ledger.revoke(user.id, number)
         return Response(status_code=DONE)
 
     @api.post("/teams", status_code=201)
     def found(body: Named, user: Acting) -> Code:
         """Found a team; answers with the code that others join it with."""
-        return Code(code=ledger.found(body.name.strip(), user.id))
+        return Code(code=server.ledger.found(body.name, user.id))
 
     @api.post("/teams/join", status_code=DONE)
     def join(body: Code, user: Acting) -> Response:
         """Join a team by its code."""
-        server.rates.take("password", user.email, server.limits.passwords)
+        server.rates.take("code", user.email, server.limits.passwords)
         server.join(body.code, user)
         return Response(status_code=DONE)
 
@@ -73,7 +72,7 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
     @api.post("/submissions/{number}/cancel")
     def cancel(number: Number, user: Acting) -> seen.SeenSubmission:
         """Take back a submission that nobody works on yet."""
-        ledger.cancel(number, user)
+        server.ledger.cancel(number, user)
         return seen.submission(server, user, number)
 
     @api.put("/submissions/{number}/choice")

@@ -29,89 +29,86 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
 
 def _add_work(api: APIRouter, server: Server, organising: Callable[..., User]) -> None:
     Organiser = Annotated[User, Depends(organising)]
-    ledger = server.ledger
 
     @api.get("/desk/queue")
     def queue(user: Organiser, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> list[seen.SeenSubmission]:
         """Submissions that wait or are worked on, the newest first."""
-        return [seen.of(server, each) for each in ledger.submissions(states=WAITING, limit=limit)]
+        return [seen.of(server, each) for each in server.ledger.submissions(states=WAITING, limit=limit)]
 
     @api.post("/desk/submissions/{number}/{act}")
     def work(number: Number, act: Literal["requeue", "fail"], user: Organiser) -> seen.SeenSubmission:
         """Score a submission again that failed or hangs, or end it."""
-        ledger.requeue(number, user) if act == "requeue" else ledger.stop(number, user)
+        server.ledger.requeue(number, user) if act == "requeue" else server.ledger.stop(number, user)
         return seen.submission(server, user, number)
 
     @api.get("/desk/audit")
     def audit(user: Organiser, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> list[Act]:
         """What was done by whom, the newest first."""
-        return ledger.audit(limit)
+        return server.ledger.audit(limit)
 
     @api.post("/desk/announcements", status_code=201)
     def announce(body: Text, user: Organiser) -> list[Announcement]:
         """Tell everybody."""
-        ledger.announce(readable(body.text), user)
-        return ledger.announcements()
+        server.ledger.announce(readable(body.text), user)
+        return server.ledger.announcements()
 
     @api.post("/desk/clock", status_code=DONE)
     def set_clock(user: Organiser) -> Response:
         """Believe the machine's clock again after it ran ahead."""
-        ledger.set_clock(user)
+        server.ledger.set_clock(user)
         return Response(status_code=DONE)
 
 
 def _add_people(api: APIRouter, server: Server, organising: Callable[..., User]) -> None:
     Organiser = Annotated[User, Depends(organising)]
-    ledger = server.ledger
 
     @api.get("/desk/users")
     def users(user: Organiser) -> list[User]:
         """All accounts."""
-        return ledger.users()
+        return server.ledger.users()
 
     @api.put("/desk/users/{number}/role", status_code=DONE)
     def set_role(number: Number, body: Role, user: Organiser) -> Response:
         """Give an account a role, by an admin."""
-        ledger.set_role(number, body.role, user)
+        server.ledger.set_role(number, body.role, user)
         return Response(status_code=DONE)
 
     @api.get("/desk/teams")
     def teams(user: Organiser) -> list[Team]:
         """All teams and the addresses of their members."""
-        return ledger.teams()
+        return server.ledger.teams()
 
     @api.post("/desk/teams/{number}/disqualify", status_code=DONE)
     def disqualify(number: Number, body: Because, user: Organiser) -> Response:
         """Take a team off all boards and refuse its uploads."""
-        ledger.disqualify(number, readable(body.reason, "reason"), user)
+        server.ledger.disqualify(number, readable(body.reason, "reason"), user)
         return Response(status_code=DONE)
 
     @api.post("/desk/teams/{number}/reinstate", status_code=DONE)
     def reinstate(number: Number, user: Organiser) -> Response:
         """Let a team take part again."""
-        ledger.reinstate(number, user)
+        server.ledger.reinstate(number, user)
         return Response(status_code=DONE)
 
     @api.get("/desk/invitations")
     def invitations(user: Organiser) -> list[Invitation]:
         """Those that were not used yet."""
-        return ledger.invitations()
+        return server.ledger.invitations()
 
     @api.post("/desk/invitations", status_code=201)
     def invite(body: Invite, user: Organiser) -> Secret:
         """An invitation; its link is /invitations/SECRET."""
-        return Secret(secret=ledger.invite(body.role, user, body.email))
+        return Secret(secret=server.ledger.invite(body.role, user, body.email))
 
     @api.delete("/desk/invitations/{number}", status_code=DONE)
     def revoke(number: Number, user: Organiser) -> Response:
         """End an invitation."""
-        ledger.revoke_invitation(number, user)
+        server.ledger.revoke_invitation(number, user)
         return Response(status_code=DONE)
 
 
 def _add_phases(api: APIRouter, server: Server, organising: Callable[..., User]) -> None:
     Organiser = Annotated[User, Depends(organising)]
-    ledger = server.ledger
 
     @api.post("/desk/boards/{board}/{phase}/conclude", status_code=202)
     def conclude(board: str, phase: str, user: Organiser) -> Progress:
@@ -134,18 +131,18 @@ def _add_phases(api: APIRouter, server: Server, organising: Callable[..., User])
     def release(board: str, phase: str, user: Organiser) -> Response:
         """Make the labels of a phase that has ended public."""
         chosen, during = server.phase(board, phase)
-        ledger.release(chosen.slug, during, user)
+        server.ledger.release(chosen.slug, during, user)
         return Response(status_code=DONE)
 
     @api.post("/desk/boards/{board}/{phase}/rescore")
     def rescore(board: str, phase: str, user: Organiser) -> Count:
         """Score everything of a phase again; old scores stay beside the new ones."""
         chosen, during = server.phase(board, phase)
-        return Count(count=ledger.rescore(chosen.slug, during.name, user))
+        return Count(count=server.ledger.rescore(chosen.slug, during.name, user))
 
     @api.post("/desk/boards/{board}/{phase}/obsolete")
     def obsolete(board: str, phase: str, body: Old, user: Organiser) -> Count:
         """Let scores of old labels count no more."""
         chosen, during = server.phase(board, phase)
         reason = readable(body.reason, "reason")
-        return Count(count=ledger.obsolete(chosen.slug, during.name, body.labels, user, reason))
+        return Count(count=server.ledger.obsolete(chosen.slug, during.name, body.labels, user, reason))

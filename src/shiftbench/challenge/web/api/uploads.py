@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from shiftbench.challenge.store.records import Refused, Upload, User
+from shiftbench.challenge.store.records import Upload, User
 from shiftbench.challenge.web import seen
 from shiftbench.challenge.web.api.bodies import Begin, Complete, Offset
 from shiftbench.challenge.web.server import Server
@@ -21,7 +21,7 @@ _BYTES = {
 
 @dataclass(frozen=True)
 class SeenUpload:
-    """A file that is on its way; `submission` once it is complete."""
+    """A file that is on its way; `submission` once it is complete. ends: when it is over without further bytes."""
 
     id: str
     board: str
@@ -29,6 +29,8 @@ class SeenUpload:
     name: str
     size: int
     received: int
+    begun: int
+    ends: int
     submission: int | None
 
 
@@ -46,6 +48,11 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
         file = (file_name(body.name), body.size)
         return _seen(server.begin(user, body.board, body.phase, file, body.for_team))
 
+    @api.get("/uploads")
+    def unfinished(user: Acting) -> list[SeenUpload]:
+        """Unfinished uploads of the account and its team, which take quota until they end or are given up."""
+        return [_seen(each) for each in server.ledger.unfinished(user)]
+
     @api.head("/uploads/{key}")
     def offset(key: str, user: Acting) -> Response:
         """How many bytes have arrived, as the header Upload-Offset."""
@@ -62,11 +69,8 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
 
     @api.delete("/uploads/{key}", status_code=204)
     def abandon(key: str, user: Acting) -> Response:
-        """Give up an upload that is not complete."""
-        found = server.upload(user, key)
-        if found.submission is not None:
-            raise Refused("expected an upload that is not complete, found one that is.")
-        server.uploads.abandon(found)
+        """Give up an upload of the team that is not complete: it takes no quota any more."""
+        server.discard(user, key)
         return Response(status_code=204)
 
     @api.post("/uploads/{key}/complete")

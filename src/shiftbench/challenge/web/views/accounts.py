@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shiftbench.challenge.store import names
 from shiftbench.challenge.store.records import DAY, SESSION_LASTS, Refused
-from shiftbench.challenge.web.visit import MOST_EMAIL, Next, Visit
+from shiftbench.challenge.web.security import count_try
+from shiftbench.challenge.web.visit import Next, Visit
 
 TOKEN_LASTS = 365 * DAY
 
@@ -39,11 +41,7 @@ def following(address: str) -> str:
 
 
 def _email(visit: Visit) -> str:
-    email = visit.field("email", MOST_EMAIL)
-    before, at, after = email.partition("@")
-    if not (before and at and "." in after) or " " in email:
-        raise Refused("expected an e-mail address, found another text. Correct it.", status=422)
-    return email
+    return names.email(visit.form.get("email", ""))
 
 
 def _hashed(visit: Visit) -> str:
@@ -66,20 +64,22 @@ def accept(visit: Visit) -> Next:
 def sign_in(visit: Visit) -> Next:
     """Open a session."""
     server, email = visit.server, _email(visit)
-    server.rates.take("password", email.lower(), server.limits.passwords)
+    right = count_try(server.rates, server.limits, names.email(email), visit.address)
     found = server.ledger.password(email)
     if not server.passwords.agree(found[1] if found else None, visit.form.get("password", "")) or not found:
         raise Refused("expected the address and password of an account, found another. Try again.", status=401)
+    right()
     return _entered(visit, found[0])
 
 
 def change_password(visit: Visit) -> Next:
-    """Another password; all other sessions end."""
+    """Another password; all other sessions and all tokens end."""
     server, user = visit.server, visit.account
-    server.rates.take("password", user.email, server.limits.passwords)
+    right = count_try(server.rates, server.limits, user.email, visit.address)
     found = server.ledger.password(user.email)
     if found is None or not server.passwords.agree(found[1], visit.form.get("old", "")):
         raise Refused("expected the password that you have now, found another. Try again.", status=401)
+    right()
     server.ledger.set_password(user.id, _hashed(visit))
     return Next("/account", server.ledger.issue("session", user.id, lasts=SESSION_LASTS))
 
@@ -92,7 +92,7 @@ def sign_out(visit: Visit) -> Next:
 
 def found_team(visit: Visit) -> Next:
     """Found a team."""
-    visit.server.ledger.found(visit.field("name"), visit.account.id)
+    visit.server.ledger.found(visit.form.get("name", ""), visit.account.id)
     return Next("/account")
 
 

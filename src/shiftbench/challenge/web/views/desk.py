@@ -8,7 +8,7 @@ from typing import Any
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.records import ROLES, WAITING
 from shiftbench.challenge.web import seen
-from shiftbench.challenge.web.visit import MOST_EMAIL, Next, Visit
+from shiftbench.challenge.web.visit import Next, Visit
 
 RECENT = 50
 
@@ -92,7 +92,7 @@ def set_role(visit: Visit) -> Next:
 
 def invite(visit: Visit) -> Next:
     """An invitation; its link is shown once."""
-    email = visit.field("email", MOST_EMAIL) if visit.form.get("email", "").strip() else None
+    email = visit.form.get("email", "").strip() or None
     return Next("/desk/people", invitation=visit.server.ledger.invite(visit.field("role"), visit.account, email))
 
 

@@ -18,7 +18,13 @@ def submissions(visit: Visit) -> Mapping[str, Any]:
     before = whole(visit.query["before"]) if "before" in visit.query else None
     found = visit.server.submissions(visit.account, before=before, limit=AT_ONCE)
     boards = {board.slug: board for board in visit.server.challenge.boards}
-    return {"submissions": found, "boards": boards, "more": found[-1].id if len(found) == AT_ONCE else None}
+    uploads = visit.server.ledger.unfinished(visit.account)
+    return {
+        "submissions": found,
+        "uploads": uploads,
+        "boards": boards,
+        "more": found[-1].id if len(found) == AT_ONCE else None,
+    }
 
 
 def submission(visit: Visit) -> Mapping[str, Any]:
@@ -44,6 +50,12 @@ def submit(visit: Visit) -> Next:
     while data := file.stream.read(CHUNK):
         upload = server.uploads.append(upload.id, upload.received, data)
     return Next(f"/submissions/{server.uploads.complete(upload.id)}")
+
+
+def discard(visit: Visit) -> Next:
+    """Give up an unfinished upload of the team."""
+    visit.server.discard(visit.account, visit.path["key"])
+    return Next("/submissions")
 
 
 def file_name(name: str) -> str:
