@@ -6,7 +6,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,6 +23,7 @@ from shiftbench.report.drawing import (
     Entry,
     Label,
     Line,
+    Marks,
     Panel,
     Stroke,
     Words,
@@ -262,6 +263,17 @@ def test_texts_of_a_picture_never_lie_on_each_other(drawn):
         for (one, a), (other, b) in combinations(found, 2):
             apart = a[0] >= b[2] - 2 or b[0] >= a[2] - 2 or a[1] >= b[3] - 4 or b[1] >= a[3] - 4
             assert apart, (name, one.text, other.text)
+
+
+def test_names_of_rows_never_lie_on_marks(drawn):
+    for kind in ("eval_summary", "eval_slices"):
+        items = laid_out(drawn[kind]).items
+        names = [boxes(item) for item in items if isinstance(item, Words) and item.halo]
+        marks = [(point, item.size / 2) for item in items if isinstance(item, Marks) for point in item.points]
+        assert names
+        assert marks
+        for (left, top, right, bottom), ((x, y), r) in product(names, marks):
+            assert x + r < left or x - r > right or y + r < top or y - r > bottom, kind
 
 
 # --- Drawings -------------------------------------------------------------------------------------------------------

@@ -304,3 +304,28 @@ def test_a_score_with_a_hyphen_stays_on_one_line():
     named = [text for text in texts if re.search("(R|F1|ROC)-\N{WORD JOINER}?AUC", text)]
     assert len(named) > 10
     assert not [text for text in named if re.search(r">[^<]*\b(R|F1|ROC)-AUC", text)]
+
+
+def test_the_first_table_is_still_a_table_when_its_rows_are_read_line_by_line(page: str):
+    """On a phone cells are blocks, which have no meaning of their own: roles and names of columns stand with them."""
+    table = re.search(r"<table[^>]* class=\"stacked\">.*?</table>", page, re.DOTALL)[0]
+    rows = table.split("</thead>")[1].split("<tr")[1:]
+    assert 'role="table"' in table
+    assert 'role="rowgroup"' in table
+    for row in rows:
+        cells = re.findall(r"<td[^>]*>", row)
+        assert row.startswith(' role="row"')
+        assert 'role="rowheader"' in row
+        assert all('role="cell"' in cell and re.search('data-(of|side)="[^"]', cell) for cell in cells)
+
+
+def test_long_pages_have_a_way_back_that_needs_no_script(page: str):
+    assert '<div class="back"><a href="#top">' in page
+    assert '<header id="top">' in page
+
+
+def test_the_two_pictures_of_the_first_screen_are_equally_high():
+    drawn = page_module._opening(regression(), figures(regression()))
+    heights = [float(re.search(r'viewBox="0 0 \S+ (\S+)"', each.svg)[1]) for each in drawn]
+    assert len(heights) == 2
+    assert heights[0] == heights[1]
