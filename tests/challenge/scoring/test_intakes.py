@@ -1,5 +1,6 @@
 """Whatever strangers hand in becomes plain arrays or problems in words, and arrays become predictions or problems."""
 
+import shutil
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -187,6 +188,53 @@ def _zip(path: Path, members: dict[str, bytes], attributes: int = 0) -> Path:
 def test_archives_hold_nifti_files_alone(members, attributes, told, tmp_path):
     with pytest.raises(ShiftbenchError, match=told):
         _intake("lesions").parse(_zip(tmp_path / "mine.zip", members, attributes))
+
+
+def _softmax(place: Path, lesion: np.ndarray, **arrays: object) -> None:
+    """What nnU-Net saves of a patient: a mask, and [background, lesion] in the order z, y, x."""
+    from shiftbench.tracks.lesions import nifti
+
+    place.parent.mkdir(parents=True, exist_ok=True)
+    nifti.write(place.with_suffix(".nii.gz"), lesion > 0.5, np.diag([-2.0, -2.0, 3.0, 1.0]))
+    held = arrays or {"probabilities": np.stack([1 - lesion, lesion]).transpose(0, 3, 2, 1)}
+    np.savez_compressed(place.with_suffix(".npz"), **held)
+
+
+def _packed(folder: Path) -> Path:
+    return Path(shutil.make_archive(str(folder), "zip", folder))
+
+
+@pytest.mark.parametrize("places", [["s-1"], ["fold_0/s-1", "fold_1/s-1"]], ids=["one", "folds"])
+def test_results_of_nnunet_in_an_archive_are_what_they_are_in_a_folder(places, tmp_path):
+    from shiftbench.tracks.lesions.submissions import submission
+
+    rng, shape = np.random.default_rng(0), (4, 5, 6)
+    for place in places:
+        _softmax(tmp_path / "mine" / place, rng.random(shape).astype(np.float32))
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    intake = _intake("lesions")
+    whole = intake.restore(intake.parse(_packed(tmp_path / "mine")), restored)
+    affine = np.diag([-2.0, -2.0, 3.0, 1.0])
+    ours, theirs = (submission("x", each, ["s-1"]).read("s-1", shape, affine)[0] for each in (whole, tmp_path / "mine"))
+    np.testing.assert_allclose(ours.probability, theirs.probability, atol=1e-6)
+    np.testing.assert_array_equal(ours.mask, theirs.mask)
+    assert (ours.members is None) == (theirs.members is None) == (len(places) == 1)
+
+
+def test_results_of_nnunet_that_are_pickles_or_lack_their_mask_are_refused(tmp_path):
+    lesion = np.full((3, 3, 3), 0.25, dtype=np.float32)
+    _softmax(tmp_path / "pickled" / "1", lesion, probabilities=np.array([{}] * 2, dtype=object).reshape(2, 1, 1, 1))
+    with pytest.raises(ShiftbenchError, match=r"expected probabilities of nnU-Net, found: shape .* of object"):
+        _intake("lesions").parse(_packed(tmp_path / "pickled"))
+    _softmax(tmp_path / "alone" / "1", lesion)
+    (tmp_path / "alone" / "1.nii.gz").rename(tmp_path / "alone" / "2.nii.gz")
+    with pytest.raises(ShiftbenchError, match=r"^1\.npz: expected nnU-Net's mask 1\.nii\.gz beside it"):
+        _intake("lesions").parse(_packed(tmp_path / "alone"))
+    _softmax(tmp_path / "both" / "1", lesion)
+    shutil.copyfile(tmp_path / "both" / "1.nii.gz", tmp_path / "both" / "1_prob.nii.gz")
+    with pytest.raises(ShiftbenchError, match=r"1: expected 1\.npz or 1_prob\.nii\.gz, found both"):
+        _intake("lesions").parse(_packed(tmp_path / "both"))
 
 
 def test_links_in_tar_archives_are_refused(tmp_path):

@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,12 +24,15 @@ from shiftbench.track import Arrays, Intake
 from shiftbench.track.parsed import array, pack, unpack
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.lesions.prediction import MASK, MEMBERS, PROBABILITY
-from shiftbench.tracks.lesions.submissions import parts_of
+from shiftbench.tracks.lesions.submissions import NPZ, nnunet, parts_of
 
 MOST_FILES = 5_000
 MOST_BYTES = 2**33  # of all files of an archive, unpacked
 MOST_PACKED = 1_032  # bytes that DEFLATE packs into one
-PATH = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._ -]{0,99}/){0,6}[A-Za-z0-9][A-Za-z0-9._-]{0,150}\.nii(?:\.gz)?")
+_MAP = "_prob.nii.gz"  # of what a result of nnU-Net becomes
+_STEM = r"(?:[A-Za-z0-9][A-Za-z0-9._ -]{0,99}/){0,6}[A-Za-z0-9][A-Za-z0-9._-]{0,150}"
+_END = r"\.nii(?:\.gz)?"
+PATH, TAKEN = re.compile(_STEM + _END), re.compile(rf"{_STEM}(?:{_END}|\.npz)")
 BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, tarfile.TarError, NotImplementedError,
           RuntimeError, LookupError, OverflowError)  # fmt: skip
 Member = tuple[str, int, Any]  # path, size, and what opens it
@@ -46,9 +49,10 @@ def parse(file: Path) -> dict[str, Any]:
         with _members(file) as members, tempfile.TemporaryDirectory() as folder:
             kept = [each for each in members if not _ignored(each[0])]
             _require_plain(kept, file)
-            for name, size, opened in kept:
+            held = {each[0]: each for each in kept}
+            for name in _taken([*held], Path(folder)):
                 try:
-                    scan = _scan(name, size, opened, Path(folder))
+                    name, scan = _read(name, held, Path(folder))
                 except ShiftbenchError as error:
                     problems += [problem.replace(f"{folder}/", "") for problem in error.problems]
                     continue
@@ -98,8 +102,11 @@ def _ignored(name: str) -> bool:
 def _require_plain(members: list[Member], file: Path) -> None:
     problems, seen = list[str](), set[str]()
     for name, size, _ in members:
-        if not PATH.fullmatch(name) or ".." in name:
-            problems.append(f"{name!r}: expected a NIfTI file (.nii, .nii.gz) in a path of plain words. Rename it.")
+        if not TAKEN.fullmatch(name) or ".." in name:
+            problems.append(
+                f"{name!r}: expected a NIfTI file (.nii, .nii.gz), or a result of nnU-Net (.npz), in a path of plain "
+                "words. Rename it."
+            )
         elif size < 0:
             problems.append(f"{name}: expected a file, found a link or the like. Put the file itself there.")
         elif name in seen:
@@ -113,26 +120,61 @@ def _require_plain(members: list[Member], file: Path) -> None:
         raise PredictionsError(*problems)
 
 
-def _scan(name: str, size: int, opened: Any, folder: Path) -> nifti.Scan:
-    """One volume; its copy has its own name, for messages, in a folder of its own."""
+def _taken(names: list[str], folder: Path) -> list[str]:
+    """The files to read: of a fold of nnU-Net its probabilities, without the mask that says the same.
+
+    Raises:
+        PredictionsError: if the probability map that a result of nnU-Net becomes is there, too.
+    """
+    results = {name.removesuffix(NPZ) for name in names if name.endswith(NPZ)}
+    if twice := sorted(results & {name.removesuffix(_MAP) for name in names if name.endswith(_MAP)}):
+        raise PredictionsError(
+            *(f"{each}: expected {each}{NPZ} or {each}{_MAP}, found both. Drop one." for each in twice)
+        )
+    folds = {stem for stem in results if parts_of(folder / f"{stem}{NPZ}", folder)[1] is not None}
+    return [name for name in names if name.endswith(NPZ) or re.sub(f"{_END}$", "", name) not in folds]
+
+
+def _read(name: str, held: dict[str, Member], folder: Path) -> tuple[str, nifti.Scan]:
+    """One volume and its name; what nnU-Net saved becomes a probability map, in the orientation of the mask beside."""
+    if not name.endswith(NPZ):
+        with _copied(held[name], folder) as target:
+            return name, _scan(target, folder)
+    stem = name.removesuffix(NPZ)
+    beside = [held[stem + end] for end in nifti.SUFFIXES if stem + end in held]
+    with ExitStack() as copies:
+        for each in beside:
+            copies.enter_context(_copied(each, folder))
+        return f"{stem}{_MAP}", nnunet(copies.enter_context(_copied(held[name], folder)))
+
+
+@contextmanager
+def _copied(member: Member, folder: Path) -> Iterator[Path]:
+    """A file of the archive on the disk; it has its own name, for messages, in a folder of its own."""
+    name, size, opened = member
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     source: IO[bytes]
-    with opened() as source, target.open("wb") as copy:
-        shutil.copyfileobj(_Limited(source, size, name), copy)
     try:
-        kind, _ = parts_of(target, folder)
-        if kind == MEMBERS:
-            return nifti.members(target)
-        if kind == MASK:
-            return nifti.mask(target)
-        if kind == PROBABILITY:
-            return nifti.probabilities(target)
-        scan = nifti.image(target)
-        binary = not kind and bool(np.isin(scan.array, (0, 1)).all())
-        return nifti.Scan(scan.array.astype(np.bool_), scan.affine) if binary else scan
+        with opened() as source, target.open("wb") as copy:
+            shutil.copyfileobj(_Limited(source, size, name), copy)
+        yield target
     finally:
-        target.unlink()
+        target.unlink(missing_ok=True)
+
+
+def _scan(target: Path, folder: Path) -> nifti.Scan:
+    """A volume of a NIfTI file, by what its name says of it."""
+    kind, _ = parts_of(target, folder)
+    if kind == MEMBERS:
+        return nifti.members(target)
+    if kind == MASK:
+        return nifti.mask(target)
+    if kind == PROBABILITY:
+        return nifti.probabilities(target)
+    scan = nifti.image(target)
+    binary = not kind and bool(np.isin(scan.array, (0, 1)).all())
+    return nifti.Scan(scan.array.astype(np.bool_), scan.affine) if binary else scan
 
 
 class _Limited:
@@ -182,6 +224,7 @@ def example(folder: Path) -> Path:
 
 INTAKE = Intake(
     parse, restore, (".zip", ".tar", ".tar.gz", ".tgz"),
-    "An archive (zip or tar) of NIfTI files named after patients: masks, probability maps, members or uncertainties.",
+    "An archive (zip or tar) of NIfTI files named after patients: masks, probability maps, members or uncertainties; "
+    "or of results of nnU-Net, `.npz` with the mask beside.",
     example,
 )  # fmt: skip
