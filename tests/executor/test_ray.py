@@ -196,25 +196,23 @@ def test_something_that_is_no_cluster_is_refused(real_ray, monkeypatch, tmp_path
             executor.run(Job(made_work.SQUARE, str(tmp_path), 1), Executor("ray", address=address))
 
 
-def test_a_cluster_made_for_the_job_says_nothing_and_does_a_killed_item_again(real_ray, capfd, tmp_path):
-    executor.run(Job(made_work.ONCE, str(tmp_path), 4), Executor.of("ray=local", workers=2))
-    assert {name: text for name, text in written(tmp_path).items() if name != "killed"} == squares(4)
-    assert (tmp_path / "killed").exists()
-    assert capfd.readouterr() == ("", "")
-
-
-def test_the_jobs_of_a_block_share_one_connection_and_a_broken_one_is_not_used_again(real_ray, monkeypatch, tmp_path):
+def test_a_cluster_says_nothing_does_a_killed_item_again_and_is_kept_for_a_block_unless_broken(
+    real_ray, monkeypatch, capfd, tmp_path
+):
     made = []
     monkeypatch.setattr(ray, "Child", lambda *words, **named: made.append(Child(*words, **named)) or made[-1])
     where = Executor.of("ray=local", workers=2)
     with executor.using(where):
-        for count in (2, 4):
-            executor.run(Job(made_work.SQUARE, str(tmp_path), count), where)
-        assert written(tmp_path) == squares(4)
+        executor.run(Job(made_work.ONCE, str(tmp_path), 4), where)
+        assert {name: text for name, text in written(tmp_path).items() if name != "killed"} == squares(4)
+        (tmp_path / "killed").unlink()
+        executor.run(Job(made_work.SQUARE, str(tmp_path), 6), where)
+        assert written(tmp_path) == squares(6)
         assert len(made) == 1
         with pytest.raises(ShiftbenchError, match="No space left on device"):
             executor.run(Job(made_work.BROKEN, str(tmp_path), 1), where)
-        executor.run(Job(made_work.SQUARE, str(tmp_path), 5), where)
+        executor.run(Job(made_work.SQUARE, str(tmp_path), 7), where)
         assert len(made) == 2
-    assert written(tmp_path) == squares(5)
+    assert written(tmp_path) == squares(7)
+    assert capfd.readouterr() == ("", "")
     assert [driver.process.poll() is not None for driver in made] == [True, True]

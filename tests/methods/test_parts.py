@@ -41,10 +41,7 @@ def workers(request, made_up_slurm):
 
 
 PROCESSES, RAY, SLURM = Executor("processes", 2, gpus=1), Executor.of("ray=local", workers=2), Executor("slurm", 2)
-NAMES = ("serial", "processes", "processes with GPUs", "Ray", "Slurm")
-everywhere = pytest.mark.parametrize(
-    "workers", [Executor("serial"), Executor("processes", 2), PROCESSES, RAY, SLURM], indirect=True, ids=NAMES
-)
+ONE = Executor("processes", 1, gpus=1)
 
 
 def predicted(folder, data=ROWS, method=DYING, **more):
@@ -59,22 +56,32 @@ def same(one, other):
     return found[0] == found[1]
 
 
-@everywhere
+@pytest.mark.parametrize(
+    "workers",
+    [Executor("serial"), Executor("processes", 2), PROCESSES, SLURM],
+    indirect=True,
+    ids=["serial", "processes", "processes with GPUs", "Slurm"],
+)
 def test_whoever_predicts_the_bytes_are_the_same_and_nothing_is_left(fitted, workers):
     (fitted.parent / "killed").touch()
-    before = sorted(fitted.iterdir())
-    assert same(predicted(fitted, most=200), DYING.predict(ROWS, folder=fitted))
+    told, before = [], sorted(fitted.iterdir())
+    found = predicted(fitted, most=200, progress=lambda *words: told.append(words))
+    assert same(found, DYING.predict(ROWS, folder=fitted))
     assert sorted(fitted.iterdir()) == before
+    apart = workers.elsewhere or workers.gpus
+    assert told == ([(done, 5, f"{done} of 5 parts") for done in range(1, 6)] if apart else [])
 
 
 @pytest.mark.parametrize("workers", [RAY], indirect=True, ids=["Ray"])
-def test_a_part_whose_worker_is_killed_is_predicted_by_another(fitted, workers):
-    found = predicted(fitted)
+def test_a_part_whose_worker_is_killed_is_predicted_by_another_with_the_same_bytes_and_nothing_is_left(fitted, workers):
+    before = sorted(fitted.iterdir())
+    found = predicted(fitted, most=200)
     assert (fitted.parent / "killed").exists()
     assert same(found, DYING.predict(ROWS, folder=fitted))
+    assert sorted(fitted.iterdir()) == before
 
 
-@pytest.mark.parametrize("workers", [Executor("processes", 1, gpus=1), SLURM], indirect=True, ids=["process", "Slurm"])
+@pytest.mark.parametrize("workers", [ONE, SLURM], indirect=True, ids=["process", "Slurm"])
 def test_after_a_worker_was_killed_the_same_call_goes_on_with_what_is_missing(fitted, workers):
     with pytest.raises(ShiftbenchError, match=r"that its (process|task) had ended .* Run again to go on"):
         predicted(fitted)
@@ -149,46 +156,54 @@ def test_parts_hold_whole_blocks():
     assert parts.REQUESTS % member.CPU_BLOCK == parts.REQUESTS % member.GPU_BLOCK == 0
 
 
-@pytest.mark.parametrize("workers", [PROCESSES, RAY, SLURM], indirect=True, ids=NAMES[2:])
+def same_in_memory(found, other):
+    """Strides too: in the same place in memory sums have the same order."""
+    return same(found, other) and all(
+        array.strides == other._arrays[name].strides for name, array in found._arrays.items()
+    )
+
+
+@pytest.mark.parametrize("workers", [PROCESSES], indirect=True, ids=[""])
 @pytest.mark.usefixtures("small_blocks")
-def test_whoever_predicts_trajectories_the_bytes_are_the_same_and_nothing_is_left(networks, workers, monkeypatch):
-    told, cases = [], [("cloning", "dropout"), ("vector", "deep"), ("cloning", "deep")]
-    for name, ensemble in cases if workers == PROCESSES else cases[:1]:
-        folder, method = networks[name], methods.method(name)
-        before = sorted(folder.iterdir())
-        found = predicted(folder, REQUESTS, method, ensemble=ensemble, progress=lambda *words: told.append(words))
-        assert same(found, method.predict(REQUESTS, folder=folder, cores=2, ensemble=ensemble)), (name, ensemble)
-        assert [array.strides for array in found._arrays.values()] == [
-            array.strides for array in method.predict(REQUESTS, folder=folder)._arrays.values()
-        ], "the same place in memory, in which sums have the same order"
-        assert sorted(folder.iterdir()) == before
-    assert told[:3] == [(done, 3, f"{done} of 3 parts") for done in (1, 2, 3)]
+@pytest.mark.parametrize(("name", "ensemble"), [("cloning", "dropout"), ("vector", "deep"), ("cloning", "deep")])
+def test_processes_predict_the_same_bytes_of_trajectories_and_leave_nothing(networks, workers, name, ensemble):
+    told, folder, method = [], networks[name], methods.method(name)
+    before = sorted(folder.iterdir())
+    found = predicted(folder, REQUESTS, method, ensemble=ensemble, progress=lambda *words: told.append(words))
+    assert same_in_memory(found, method.predict(REQUESTS, folder=folder, cores=2, ensemble=ensemble))
+    assert sorted(folder.iterdir()) == before
+    assert told == [(done, 3, f"{done} of 3 parts") for done in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("workers", [Executor("processes", 1, gpus=1), SLURM], indirect=True, ids=["process", "Slurm"])
+@pytest.mark.parametrize("workers", [ONE, SLURM], indirect=True, ids=["process", "Slurm"])
 @pytest.mark.usefixtures("small_blocks")
 def test_after_a_worker_was_killed_the_same_call_predicts_the_missing_trajectories(networks, workers, tmp_path):
-    dying = replace(REQUESTS, marks=tmp_path / "marks")
+    folder, dying = networks["vector"], replace(REQUESTS, marks=tmp_path / "marks")
+    before = sorted(folder.iterdir())
     dying.marks.mkdir()
     with pytest.raises(ShiftbenchError, match=r"that its (process|task) had ended .* Run again to go on"):
-        predicted(networks["vector"], dying, methods.method("vector"))
+        predicted(folder, dying, methods.method("vector"))
     done = {path.name for path in dying.marks.glob("read-*")}
     for path in dying.marks.glob("read-*"):
         path.unlink()
-    found = predicted(networks["vector"], dying, methods.method("vector"))
+    found = predicted(folder, dying, methods.method("vector"))
     again = {path.name for path in dying.marks.glob("read-*")}
     assert (len(done), len(done | again), len(done & again)) in {(1, 3, 0), (2, 3, 0)}
-    assert same(found, methods.method("vector").predict(REQUESTS, folder=networks["vector"], cores=1))
+    assert same_in_memory(found, methods.method("vector").predict(REQUESTS, folder=folder, cores=1))
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("workers", [RAY], indirect=True, ids=["Ray"])
 @pytest.mark.usefixtures("small_blocks")
 def test_trajectories_whose_worker_is_killed_are_predicted_by_another(networks, workers, tmp_path):
-    dying = replace(REQUESTS, marks=tmp_path / "marks")
+    told, folder, dying = [], networks["vector"], replace(REQUESTS, marks=tmp_path / "marks")
+    before = sorted(folder.iterdir())
     dying.marks.mkdir()
-    found = predicted(networks["vector"], dying, methods.method("vector"))
+    found = predicted(folder, dying, methods.method("vector"), progress=lambda *words: told.append(words))
     assert (dying.marks / "killed").exists()
-    assert same(found, methods.method("vector").predict(REQUESTS, folder=networks["vector"], cores=1))
+    assert same_in_memory(found, methods.method("vector").predict(REQUESTS, folder=folder, cores=1))
+    assert sorted(folder.iterdir()) == before
+    assert told == [(done, 3, f"{done} of 3 parts") for done in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("workers", [PROCESSES], indirect=True, ids=[""])

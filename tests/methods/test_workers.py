@@ -118,12 +118,9 @@ def test_cores_must_be_a_whole_number_above_zero(cores):
         workers.available(cores)
 
 
-@pytest.mark.parametrize("name", ["slurm", "ray=local"])
-def test_members_are_jobs_of_a_cluster(name, made_up_slurm, tmp_path):
-    if name.startswith("ray"):
-        pytest.importorskip("ray")
+def test_members_are_jobs_of_a_cluster(made_up_slurm, tmp_path):
     done: list[int] = []
-    with executor.using(Executor.of(name, workers=2)):
+    with executor.using(Executor.of("slurm", workers=2)):
         workers.train(TOY, f"notes:{tmp_path}", [5, 3], folder=tmp_path, cores=1, done=done.append)
     assert sorted(done) == [3, 5]
     assert {path.name for path in tmp_path.iterdir()} - {"bin"} == {"member-3", "member-5"}
@@ -131,7 +128,7 @@ def test_members_are_jobs_of_a_cluster(name, made_up_slurm, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "own"),
-    [("boosting", {"members": 3, "iterations": 20}), ("ft_transformer", {"members": 2, "blocks": 1, "most_steps": 15})],
+    [("boosting", {"members": 3, "iterations": 20}), ("ft_transformer", {"members": 1, "blocks": 1, "most_steps": 15})],
 )
 def test_members_that_an_array_trains_are_the_same_bytes(name, own, parts, made_up_slurm, monkeypatch, tmp_path):
     method = methods.method(name)
@@ -147,7 +144,7 @@ def test_members_that_an_array_trains_are_the_same_bytes(name, own, parts, made_
     here = fit(tmp_path / "here")
     with executor.using(Executor("slurm", 2)):
         assert fit(Path("there")) == here
-        (tmp_path / "there" / "member_01.json").unlink()
+        max((tmp_path / "there").glob("member_*.json")).unlink()
         assert fit(Path("there")) == here  # the same command goes on with what is missing
     assert (made_up_slurm / "asked").exists()
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shiftbench.assessment import assess
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.columns import Columns
 from shiftbench.assessment.scored_table import read
@@ -22,6 +23,7 @@ from shiftbench.track import table_submission
 from shiftbench.tracks import names, track
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.submissions.submission import read_submission, write_submission
+from tests import small_presets
 
 from .challenges import BOARD, DEV, HIDDEN, answers, parsed, sealed, truth
 
@@ -269,7 +271,11 @@ def test_references_are_not_among_the_comparisons_that_teams_are_adjusted_for(th
     assert "stand in the order of their arrival" in found["rule"]
 
 
-def test_a_report_is_a_page(three, tmp_path):
+def test_a_report_is_a_page(three, tmp_path, monkeypatch):
+    small_presets.blank_pictures(monkeypatch)
+    monkeypatch.setattr(
+        assess, "build", lambda data, made: build(data, replace(made, intervals=Settings(replicates=20)))
+    )
     folder, places = three
     page = scoring.report(folder, BOARD, DEV, {"a": places["3"], "b": places["4"]}, tmp_path / "out")
     assert "Main" in page.read_text("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -41,8 +42,12 @@ def members(request):
 
 def scored(members, source, tokens) -> np.ndarray:
     """Log-probabilities [M, T, V] of what follows `tokens` one by one, from whole forward passes of one sequence."""
-    given = torch.tensor([[*source.tolist(), EOS]])
-    before = torch.tensor([[BOS, *tokens]])
+    return _scored(tuple(members), tuple(source.tolist()), tuple(tokens))
+
+
+@cache  # searches of all widths and combinations try many sequences alike
+def _scored(members: tuple[Transformer, ...], source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
+    given, before = torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *tokens]])
     with torch.no_grad():
         return np.stack([each(given, before)[0].log_softmax(-1).numpy() for each in members])
 

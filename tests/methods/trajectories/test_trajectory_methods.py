@@ -7,6 +7,7 @@ import shutil
 import threading
 import zlib
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -53,9 +54,15 @@ def fitted(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def deep(fitted):
+def said(fitted):
+    """What a method predicts for TEST with a kind of ensemble, asked once."""
+    return cache(lambda name, kind: method(name).predict(TEST, folder=fitted[name], ensemble=kind, cores=1))
+
+
+@pytest.fixture(scope="module")
+def deep(said):
     """What each method predicts for TEST, by name."""
-    return {name: method(name).predict(TEST, folder=fitted[name], cores=1) for name in NAMES}
+    return {name: said(name, "deep") for name in NAMES}
 
 
 def weights(folder, number=0):
@@ -123,10 +130,8 @@ def test_processes_train_the_same_members(tmp_path):
 
 @pytest.mark.parametrize("ensemble", ["deep", *MASKED])
 @pytest.mark.parametrize("name", KINDS)
-def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, deep):
-    found = deep[name]
-    if ensemble != "deep":
-        found = method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)
+def test_blocks_cores_and_order_make_no_difference(name, ensemble, fitted, said):
+    found = said(name, ensemble)
     order = np.random.default_rng(5).permutation(len(TEST))
     mixed = method(name).predict(TEST.select(order), folder=fitted[name], ensemble=ensemble, cores=2)
     alone = method(name).predict(TEST.select(order[:1]), folder=fitted[name], ensemble=ensemble, cores=1)
@@ -172,8 +177,8 @@ def masked(net, *seed):
 
 @pytest.mark.parametrize("ensemble", MASKED)
 @pytest.mark.parametrize("name", PLANNERS)
-def test_every_plan_has_masks_of_its_own_and_each_member_scores_all_under_one_set(name, ensemble, fitted):
-    found, row = method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1), 17
+def test_every_plan_has_masks_of_its_own_and_each_member_scores_all_under_one_set(name, ensemble, fitted, said):
+    found, row = said(name, ensemble), 17
     record = fitted_folder.read(fitted[name])
     maps = member.reader(record)(TEST, np.array([row]))["maps"]
     for k, number in enumerate(MASKED[ensemble]):
@@ -191,8 +196,8 @@ def test_every_plan_has_masks_of_its_own_and_each_member_scores_all_under_one_se
 
 
 @pytest.mark.parametrize("ensemble", MASKED)
-def test_masked_members_of_mixtures_are_the_networks_under_their_masks(ensemble, fitted):
-    found = method("vector").predict(TEST, folder=fitted["vector"], ensemble=ensemble, cores=1)
+def test_masked_members_of_mixtures_are_the_networks_under_their_masks(ensemble, fitted, said):
+    found = said("vector", ensemble)
     record = fitted_folder.read(fitted["vector"])
     inputs = {key: torch.from_numpy(values) for key, values in member.reader(record)(TEST, np.array([17])).items()}
     for k, number in enumerate(MASKED[ensemble]):
@@ -203,8 +208,8 @@ def test_masked_members_of_mixtures_are_the_networks_under_their_masks(ensemble,
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-def test_with_one_member_both_kinds_of_dropout_are_the_same(name, fitted):
-    one, other = (method(name).predict(TEST, folder=fitted[name], ensemble=kind, cores=1) for kind in MASKED)
+def test_with_one_member_both_kinds_of_dropout_are_the_same(name, said):
+    one, other = (said(name, kind) for kind in MASKED)
     np.testing.assert_array_equal(one.trajectories[0], other.trajectories[0])
     np.testing.assert_array_equal(one.scores[0, :, :3], other.scores[0, :, :3])
 
@@ -219,8 +224,8 @@ def test_masks_of_one_network_need_no_other(fitted, tmp_path):
 
 @pytest.mark.parametrize("ensemble", MASKED)
 @pytest.mark.parametrize("name", KINDS)
-def test_masked_members_differ_and_are_drawn_from_the_seed(name, ensemble, fitted, deep):
-    found = [method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1) for _ in range(2)]
+def test_masked_members_differ_and_are_drawn_from_the_seed(name, ensemble, fitted, said, deep):
+    found = [said(name, ensemble), method(name).predict(TEST, folder=fitted[name], ensemble=ensemble, cores=1)]
     np.testing.assert_array_equal(found[0].trajectories, found[1].trajectories)
     assert found[0].members == deep[name].members == 2
     key = "weights" if name == "vector" else "scores"
