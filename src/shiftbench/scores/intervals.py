@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -398,13 +398,14 @@ def bootstrap(
 
     drawn: list[Any] = []
     with np.errstate(divide="ignore", invalid="ignore"), ThreadPoolExecutor(settings.cores) as pool:
-        for result in pool.map(replicate, range(settings.replicates)):
+        each: Callable[..., Iterable[Any]] = pool.map if settings.cores > 1 else map  # handing over takes time, too
+        for result in each(replicate, range(settings.replicates)):
             drawn.append(result)
             if progress is not None:
                 progress(len(drawn), settings.replicates)
         _, errors = _evaluate(statistics, resampler, ones, linear=kind == "studentised")
         if errors is not None and resampler.units <= LEFT_OUT:
-            exact = _jackknife_errors(statistics, resampler, tuple(scales) or (PLAIN,) * len(names), pool)
+            exact = _jackknife_errors(statistics, resampler, tuple(scales) or (PLAIN,) * len(names), each)
             errors = np.where(np.isfinite(exact), exact, errors)
         acceleration = _acceleration(statistics, ones) if kind == "bca" else None
     return Bootstrap(
@@ -449,7 +450,7 @@ def _evaluate(
 
 
 def _jackknife_errors(
-    statistics: Sequence[Statistic], resampler: Resampler, scales: Sequence[Scale], pool: ThreadPoolExecutor
+    statistics: Sequence[Statistic], resampler: Resampler, scales: Sequence[Scale], each: Callable[..., Iterable[Any]]
 ) -> Vector:
     """Standard errors [K + P, S] of systems and pairwise differences from leaving out each unit in turn.
 
@@ -463,7 +464,7 @@ def _jackknife_errors(
         counts[unit] = 0.0
         return np.array([statistic.values(counts) for statistic in statistics])
 
-    scores = np.moveaxis(np.array(list(pool.map(without, range(resampler.units)))), 1, 0)
+    scores = np.moveaxis(np.array(list(each(without, range(resampler.units)))), 1, 0)
     values = np.array([statistic.values(np.ones(resampler.units)) for statistic in statistics])
     own = [
         [
