@@ -212,6 +212,7 @@ def _keep(connection: socket.socket, place: str) -> None:
 def _become(request: Mapping[str, Any], place: str) -> None:
     """Do what is requested: a command, a module of a worker, or code for which the package is imported anew."""
     os.chdir(request["folder"])
+    pytest.MonkeyPatch().setattr(os, "fsync", lambda _: None)  # of no concern to a kill, and slow
     module, sys.argv = request["module"], [request["module"] or "-c", *request["words"]]
     if environment := request.get("environment"):
         os.environ.clear()

@@ -272,13 +272,13 @@ def test_two_models_are_compared_on_the_terminal(shiftbench: Shiftbench) -> None
     errors = errors_table().drop("target", "answer")
     errors.write_csv("a.csv")
     errors.with_columns(error=pl.col("error") * 2 + 0.5).write_csv("b.csv")
-    said = shiftbench("compare", "a.csv", "b.csv", "--out", "c", "--replicates", 400, "--cluster", "city")
+    said = shiftbench("compare", "a.csv", "b.csv", "--out", "c", "--replicates", 100, "--cluster", "city")
     assert said.code == 0, said.err
     assert said.out.splitlines()[1].startswith("  a is better by ")
     assert "Paired comparisons" not in said.out
     assert len(said.out.splitlines()) <= 40
     whole = shiftbench(
-        "compare", "a.csv", "b.csv", "--out", "c", "--replicates", 400, "--cluster", "city", "--overwrite", "--full"
+        "compare", "a.csv", "b.csv", "--out", "c", "--replicates", 100, "--cluster", "city", "--overwrite", "--full"
     )
     assert whole.code == 0, whole.err
     assert "Paired comparisons" in whole.out

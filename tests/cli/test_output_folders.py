@@ -39,7 +39,6 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
         return [files.write_text(folder / f"full_summary.{kind}", "<svg></svg>") for kind in ("png", "svg")]
 
     monkeypatch.setattr(plots, "save", save)
-    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from shiftbench.assessment import predictions
 from shiftbench.io.output import writing
 from shiftbench.report.content import Report
 from shiftbench.tracks.power import baselines
+from tests import small_presets
 from tests.cli.conftest import Shiftbench, run_in
 
 pytest.importorskip("torch")
@@ -145,7 +146,10 @@ def test_a_damaged_note_of_a_run_is_named(shiftbench: Shiftbench, tmp_path: Path
     assert (said.code, "expected an earlier run's record of its data" in said.err) == (2, True), said.err
 
 
-def test_a_table_of_ones_own_is_scored_beside_the_tracks(shiftbench: Shiftbench, tmp_path: Path) -> None:
+def test_a_table_of_ones_own_is_scored_beside_the_tracks(
+    shiftbench: Shiftbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_presets.use(monkeypatch)
     assert shiftbench("example", "power", "--rows", 3_000, "--out", "voyages").code == 0
     assert shiftbench("example", "power", "--rows", 1_000, "--seed", 9, "--out", "others").code == 0
     words = ("--method", "mlp", *SMALL, "--test-set", "other=others/records.parquet", "--out", "run")

@@ -149,7 +149,6 @@ def results(folder: Path) -> dict[str, bytes]:
 @pytest.mark.usefixtures("fitted")
 def test_a_kill_at_any_call_leaves_a_whole_file_and_the_same_command_goes_on(shiftbench, monkeypatch, overwrite, name):
     """A file made with other arguments, so that the new one differs from it, is replaced if there is one."""
-    monkeypatch.setattr("os.fsync", lambda _: None)
     words, other = ((*each, "--out", name) for each in KILLED[name])
     here = Path.cwd()
     assert shiftbench(*words).code == 0
