@@ -36,6 +36,17 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_long_resampling_tells_once_that_fewer_replicates_are_faster(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "SLOW_S", -1.0)
+    for total, lines in ((2_000, 1), (400, 0)):  # of 200 replicates on each of two splits
+        with terminal.progress_bar() as progress:
+            progress("fit", 3, 1_000)
+            progress("assess", 0, total)
+            progress("assess cNLL", 10, total)
+            progress("assess", total - 1, total)
+        assert capsys.readouterr().err.count("for a first look --replicates 200 is faster, and less exact") == lines
+
+
 def test_a_log_of_a_day_has_a_few_hundred_lines_however_often_work_is_told(monkeypatch, capsys):
     clock = iter(np.arange(0, 86_400, 0.5).repeat(3).tolist())
     monkeypatch.setattr(terminal.time, "monotonic", lambda: next(clock))

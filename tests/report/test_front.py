@@ -13,8 +13,9 @@ from rich.console import Console
 
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build
+from shiftbench.assessment.conformal import set_aside
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.ensembles import Gaussian
+from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import CAREFUL
 from shiftbench.metrics.segmentation import correlation
 from shiftbench.report import front, plots, score_figures
@@ -22,6 +23,7 @@ from shiftbench.report.content import Report
 from shiftbench.report.grid import grids
 from shiftbench.report.page import html
 from shiftbench.report.terminal import first_screen
+from shiftbench.report.text import markdown
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import main_split
 from shiftbench.scores.intervals import Settings
@@ -73,9 +75,23 @@ def test_three_reports_on_the_same_records_tell_their_counts_once_and_leave_room
     text = printed(*reports)
     assert text.count("\n") <= 36
     assert text.count("40 in-domain") == 1
-    assert text.count("finds\n") == 3  # each table
-    assert text.count("The uncertainty") == 1
+    assert text.count("finds shift ↑") == 3  # each table
+    assert text.count("The uncertainty") >= 1
     assert all(f"error {k} of a system" in text for k in range(3))
+
+
+def test_four_errors_of_one_file_leave_room_for_a_caution_and_all_tables(rng):
+    caution = f"{CAREFUL}references per sentence: 2.82 in-domain, 2.54 shifted. The best of several counts, so that "
+    caution += "scores differ for that reason alone: give all the same number"
+    made = replace(few_records(rng, (40, 40)), warnings=(caution,))
+    reports = [
+        replace(made, title=f"error {k}: a system on a made-up language pair, 20,000 sentences") for k in range(4)
+    ]
+    text = printed(*reports)
+    assert text.count("\n") <= 36
+    assert " ".join(text.split()).count("Careful: references per sentence: 2.82 in-domain") == 1
+    assert text.count("finds shift ↑") == 4
+    assert " ".join(text.split()).count("mean error 0.") >= 4  # a sentence each names it
 
 
 def test_an_arrow_of_a_heading_stays_with_its_word(rng):
@@ -87,7 +103,7 @@ def test_the_first_screen_names_the_uncertainty_or_says_that_there_is_none(rng):
     known = model(rng, "m")
     assert "The uncertainty (total variance) follows" in text_of(known)
     bare = replace(known, system=replace(known.system, measure="", measures=()), uncertainty={"": np.zeros(N)})
-    assert "m gives no uncertainty, so whether it knows where it is wrong cannot be told." in text_of(bare)
+    assert "“m” gives no uncertainty, so whether it knows where it is wrong cannot be told." in text_of(bare)
 
 
 def test_an_uncertainty_that_is_the_same_for_all_records_is_told_as_such(rng):
@@ -102,15 +118,14 @@ def test_the_verdict_has_likelihood_and_width_on_both_sides(rng):
     (sentence,) = (text for text in verdict(report) if "NLL" in text)
     numbers = r"-?[\d.−]+ \[[\d.−]+, [\d.−]+\]"
     assert re.fullmatch(
-        rf"m has NLL {numbers} in-domain and {numbers} on shifted data; mean width of its 90 % intervals {numbers} kW "
-        rf"in-domain and {numbers} kW on shifted data\.", sentence,
+        rf"“m” has NLL {numbers} in-domain and {numbers} on shifted data; mean width of its 90 % intervals "
+        rf"{numbers} kW in-domain and {numbers} kW on shifted data\.", sentence,
     )  # fmt: skip
 
 
 def test_of_two_models_it_is_said_whose_intervals_are_meant(rng):
     text = text_of(model(rng, "one", said=0.5), model(rng, "other", scale=2.0, said=0.5))
-    assert "The intervals of one are too narrow" in text
-    assert ", and " in text.split(". ")[0]
+    assert "The intervals of “one” are too narrow" in text
 
 
 def test_the_picture_of_slices_calls_records_by_their_name(rng):
@@ -143,7 +158,7 @@ def test_there_are_six_sentences_at_most_and_each_leads_to_a_table(report: Repor
 @pytest.mark.parametrize("name", [name for name in REPORTS if name not in ("empty", "nothing_defined")])
 def test_every_sentence_of_the_page_is_linked_to_a_table_that_is_there(name):
     page = html(replace(REPORTS[name](), comparisons=(), ranks=()), pictures={})
-    links = re.findall(r'<li[^>]*>[^<]*<a href="#([^"]*)"', page)
+    links = re.findall(r'<li[^>]*>(?:[^<]|</?b>)*<a href="#([^"]*)"', page)
     assert len(links) == len(front.findings(replace(REPORTS[name](), comparisons=(), ranks=())))
     assert all(f'id="{link}"' in page for link in links)
 
@@ -308,27 +323,27 @@ def test_intervals_that_are_too_narrow_too_wide_or_hold_are_told(rng):
 
 def test_something_simpler_that_is_better_as_good_or_worse_is_told(rng):
     ours = model(rng, "m")
-    assert "Nothing simpler is as good: the best baseline, b, has RMSE" in text_of(
+    assert "Nothing simpler is as good: the best baseline, “b”, has RMSE" in text_of(
         ours, model(rng, "b", scale=2, role="baseline")
     )
-    assert "Something simpler is better: the baseline b has RMSE" in text_of(
+    assert "Something simpler is better: the baseline “b” has RMSE" in text_of(
         ours, model(rng, "b", scale=0.5, role="baseline")
     )
     twin = replace(ours, system=replace(ours.system, name="b", role="baseline"), errors=ours.errors[::1] * 1.0)
-    assert "Something simpler is as good, as far as one can tell: the baseline b has" in text_of(ours, twin)
+    assert "Something simpler is as good, as far as one can tell: the baseline “b” has" in text_of(ours, twin)
 
 
 def test_where_two_scores_disagree_both_are_told(rng):
     ours, rival = model(rng, "m", scale=1.5), model(rng, "b", know=False, role="baseline")
     text = text_of(ours, rival)
-    assert "Something simpler is better: the baseline b has RMSE" in text
-    assert "; by R-AUC over all records m is better." in text
+    assert "Something simpler is better: the baseline “b” has RMSE" in text
+    assert "; by R-AUC over all records “m” is better." in text
     ours, rival = model(rng, "m", scale=2.0, shift=0.4), model(rng, "b", role="baseline")
     text = text_of(ours, rival)
-    assert "Nothing simpler is as good: the best baseline, b, has RMSE" in text
-    assert "; by R-AUC over all records and by RMSE in-domain b is better." in text
+    assert "Nothing simpler is as good: the best baseline, “b”, has RMSE" in text
+    assert "; by R-AUC over all records and by RMSE in-domain “b” is better." in text
     text = text_of(model(rng, "a", know=False), model(rng, "b", scale=1.2))
-    assert re.match(r"a is better by [\d.]+ kW in RMSE \[.*; b is better by [\d.]+ in R-AUC \[", text)
+    assert re.search(r"“a” is better by [\d.]+ kW in RMSE \[.*; “b” is better by [\d.]+ in R-AUC \[", text)
 
 
 def test_answers_without_error_are_told_as_such():
@@ -393,7 +408,7 @@ def test_two_reports_on_the_same_records_keep_their_comparison_and_tell_a_cautio
     report = build([(Records(N, **few), systems)], FEW)
     text = " ".join(printed(report, report).split())
     assert text.count("Careful: there are no intervals or tests") == 1
-    assert text.count("Something simpler is better: the baseline b") == 2
+    assert text.count("Something simpler is better: the baseline “b”") == 2
     assert text.count("Under shift the error") == 2
     assert text.count("finds shifted records only weakly: at") == 2
 
@@ -414,11 +429,14 @@ def test_a_long_title_takes_two_lines(rng):
     assert lines[2].startswith("  No change under shift")
 
 
-def test_two_models_are_compared_in_the_first_sentence(rng):
-    text = text_of(model(rng, "a"), model(rng, "b", scale=2))
-    assert text.startswith("a is better by ")
-    assert "in R-AUC [" in text
-    assert ", p < 0.001" in text
+def test_which_model_is_better_is_told_first_where_that_is_the_question_else_how_the_best_one_does(rng):
+    records, models = Records(N, shifted=SHIFTED), [model(rng, "b", scale=2), model(rng, "a")]
+    compared = build([(records, models)], replace(FEW, recipe={"command": "compare"}))
+    first, *_ = (finding.line for finding in front.findings(compared))
+    assert re.match(r"“a” is better by .* in R-AUC \[.*, p < 0\.001, and [\d.]+ kW in RMSE", first)
+    lines = [finding.line for finding in front.findings(build([(records, models)], FEW))]
+    assert lines[0].startswith("No change under shift of “a” can be told from chance")  # it is found better than b
+    assert first in lines
 
 
 def test_models_that_are_compared_by_different_measures_are_told_as_such(rng):
@@ -429,13 +447,13 @@ def test_models_that_are_compared_by_different_measures_are_told_as_such(rng):
         for name, wrong in zip(names, errors, strict=True)
     ]
     told = text_of(*pair)
-    assert "Their uncertainties are different measures: negated confidence of n, entropy of expected of e." in told
+    assert "Their uncertainties are different measures: negated confidence of “n”, entropy of expected of “e”." in told
     assert "different measures" not in text_of(model(rng, "a"), model(rng, "b", scale=2))
 
 
-def test_of_several_models_alone_the_best_is_told_first(rng):
+def test_of_several_models_alone_the_best_is_told(rng):
     models = [model(rng, "a"), model(rng, "b", scale=2), model(rng, "c", scale=3)]
-    assert text_of(*models).startswith("Of 3 models, lowest RMSE on shifted data: a, ")
+    assert "Of 3 models, lowest RMSE on shifted data: “a”, " in text_of(*models)
     assert "Of 3 models and the baselines, lowest" in text_of(*models, model(rng, "d", role="baseline"))
 
 
@@ -445,10 +463,96 @@ def test_the_interval_of_a_difference_keeps_its_sign(rng):
     turned = [
         replace(each, low=-abs(each.difference) * 2, high=abs(each.difference) / 2) for each in report.comparisons
     ]
-    told = front.findings(replace(report, comparisons=tuple(turned)))[0].line
+    found = front.findings(replace(report, comparisons=tuple(turned)))
+    (told,) = (each.line for each in found if each.kind == "comparisons")
     assert re.match(
-        r"a is better by [\d.]+ kW² in R-AUC \[−[\d.]+, [\d.]+\]|a is better by [\d.]+ in R-AUC \[−", told
+        r"“a” is better by [\d.]+ kW² in R-AUC \[−[\d.]+, [\d.]+\]|“a” is better by [\d.]+ in R-AUC \[−", told
     ), told
+
+
+@pytest.mark.parametrize("name", ["the", "baseline", "raw forecast", "my records, model", "a “quoted” one"])
+def test_a_name_is_marked_in_sentences_so_that_it_reads_as_one(rng, name):
+    systems = [model(rng, "m"), model(rng, name, scale=2, role="baseline")]
+    report = build([(Records(N, shifted=SHIFTED), systems)], replace(FEW, records_name="patients"))
+    shown = name.translate(str.maketrans("“”", "‘’"))
+    assert f"the best baseline, “{shown}”, has RMSE" in " ".join(printed(report, width=120).split())
+    assert f"the best baseline, “{shown}”, has RMSE" in markdown(report)
+    assert f"the best baseline, <b>{shown}</b>, has RMSE" in html(report, pictures={})
+    assert f"the best baseline, <b>{shown}</b>, has RMSE" in report._repr_html_()
+    assert f"beats the baseline “{shown}”" in " ".join(verdict(report))
+
+
+def classes(rng: np.random.Generator, inside: float, shifted: float) -> Report:
+    """A classifier whose confidence is this much above (below) its accuracy in-domain and on shifted records."""
+    confidence = rng.uniform(0.6, 0.8, 10 * N)
+    there = np.arange(10 * N) % 2 == 1
+    right = rng.random(10 * N) < confidence - np.where(there, shifted, inside)
+    ensemble = Categorical(np.stack([confidence, 1 - confidence], axis=-1)[None])
+    system = scored.classification("m", ensemble, np.where(right, 0, 1), role="model")
+    return build([(Records(10 * N, shifted=there), [system])], replace(FEW, task="classification"))
+
+
+@pytest.mark.parametrize(
+    ("inside", "shifted", "words"),
+    [
+        (0.05, 0.15, "above its accuracy in-domain and {} points above it on shifted data: it is overconfident ("),
+        (-0.1, -0.1, "below its accuracy in-domain and {} points below it on shifted data: it is underconfident ("),
+        (-0.1, 0.1, "below its accuracy in-domain and {} points above it on shifted data: it is underconfident "
+                    "in-domain and overconfident on shifted data ("),
+        (0.0, 0.1, "its accuracy in-domain and {} points above it on shifted data: it is overconfident on shifted "
+                   "data ("),
+        (0.0, 0.0, "it is neither over- nor underconfident on average, as far as one can tell ("),
+    ],
+)  # fmt: skip
+def test_a_calibration_error_has_its_direction_in_points(rng, inside, shifted, words):
+    report = classes(rng, inside, shifted)
+    (told,) = (each.text for each in front.findings(report) if each.kind == "calibration")
+    assert re.search(re.escape(words).replace(r"\{\}", r"[\d.]+"), told), told
+    assert re.search(r"ECE: [\d.]+ points in-domain and [\d.]+ points on shifted data\)\.$", told), told
+    gap = report.score("overconfidence", system="m", split="all", subset="shifted")
+    assert gap.value == pytest.approx(shifted, abs=0.015)
+    assert gap.low <= gap.value <= gap.high
+    found = report.score("ece", system="m", split="all", subset="shifted")
+    assert found.value >= abs(gap.value) - 1e-12  # a mean of absolute values
+    headings = " ".join(column.title for column in front.table(report).columns) + " ".join(
+        column.group for column in front.table(report).columns
+    )
+    assert "ECE ↓ (points)" in headings
+
+
+def test_differences_of_percentages_are_in_points(rng):
+    right = rng.random((2, N)) < np.array([[0.9], [0.6]])
+    systems = [
+        scored.classification(name, Categorical(np.tile([0.8, 0.2], (1, N, 1))), np.where(own, 0, 1), role="model")
+        for name, own in zip("ab", right, strict=True)
+    ]
+    report = build([(Records(N, shifted=SHIFTED), systems)], replace(FEW, task="classification"))
+    assert re.search(r"“a” is better by .*[\d.]+ points in accuracy \[", " ".join(verdict(report)))
+    (grid,) = (grid for grid in grids(report) if grid.kind == "comparisons")
+    assert "Accuracy ↑ (points)" in {row.cells[1].text for row in grid.rows}
+
+
+def test_what_conformal_intervals_cost_is_told(rng):
+    n = 6 * N
+    shifted = np.arange(n) % 2 == 1
+    error = rng.normal(size=n)
+    predictions = Gaussian(np.zeros((1, n)), np.full((1, n), 0.25))  # half as wide as it should be
+    system = scored.regression("m", predictions, error, role="model")
+    member = np.arange(n) < N
+    split, apart = set_aside(Records(n, shifted=shifted), [system], member)
+    report = build([split], FEW, calibration=apart)
+    (told,) = (each.text for each in front.findings(report) if each.kind == "conformal")
+    values = [
+        report.score(name, system="m", split="all", subset="shifted").value
+        for name in ("conformal_split_size_90", "width_90")
+    ]
+    assert values[1] == pytest.approx(2 * 1.645 * 0.5, rel=0.01)
+    assert values[0] > 1.8 * values[1]
+    assert re.search(
+        r"Conformal ones calibrated on records of their own contain [\d.]+ % on shifted data, and are "
+        rf"{values[0]:.1f}\d* kW wide on average instead of {values[1]:.1f}\d* kW\.$",
+        told,
+    ), (told, values)
 
 
 def test_a_leak_stands_with_the_answer():
@@ -459,12 +563,12 @@ def test_a_leak_stands_with_the_answer():
     assert any(
         line.startswith("Careful: in-domain is probably too good, as 60 % of in-domain records") for line in careful
     )
-    assert any("share their day with train" in line for line in careful)
+    assert any("share their “day” with train" in line for line in careful)
 
 
 def test_without_marks_of_the_shift_nothing_is_said_of_robustness(rng):
     text = text_of(model(rng, "m"), shifted=None)
-    assert text.startswith("m has RMSE ")
+    assert text.startswith("“m” has RMSE ")
     assert "this says nothing of robustness" in text
 
 

@@ -167,8 +167,26 @@ def test_undefined_scores_leave_no_row_behind():
 
 
 def test_the_leading_system_is_the_ensemble_wherever_it_stands():
-    report = regression()
+    report = replace(regression(), ranks=())
     assert lead(replace(report, systems=report.systems[::-1])).name == "boosting"
+
+
+def test_where_tests_find_a_model_better_than_the_first_the_best_one_leads():
+    report = regression()
+    place = {"split": "eval", "subset": "shifted", "metric": "rmse"}
+
+    def led(**ranks: int) -> str:
+        found = lead(
+            replace(report, ranks=tuple(Rank(system=name, rank=rank, **place) for name, rank in ranks.items()))
+        )
+        assert found is not None
+        return found.name
+
+    assert led(boosting=1, deep_ensemble=1) == "boosting"  # no noise decides
+    assert led(boosting=2, deep_ensemble=1) == "deep_ensemble"
+    assert led(boosting=1, deep_ensemble=2) == "boosting"
+    assert led(boosting=2, deep_ensemble=2, persistence=1) == "boosting"  # a baseline never leads
+    assert led(deep_ensemble=1) == "boosting"  # not tested itself
 
 
 def test_the_headline_metric_is_the_one_the_task_is_known_by():

@@ -32,7 +32,7 @@ def test_the_leader_is_the_system_with_the_best_score():
     names = {system.name for system in report.systems if system.role in ("ensemble", "model")}
     scores = {name: report.score("r_auc", system=name, split=report.splits[-1], subset="in").value for name in names}
     (sentence,) = told("Lowest R-AUC", report)
-    assert sentence.startswith(f"Lowest R-AUC: in-domain {min(scores, key=scores.__getitem__)},")
+    assert sentence.startswith(f"Lowest R-AUC: in-domain “{min(scores, key=scores.__getitem__)}”,")
 
 
 def test_one_model_beside_baselines_leads_without_a_sentence():

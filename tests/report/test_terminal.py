@@ -63,7 +63,7 @@ def test_names_are_never_read_as_markup():
 def test_the_verdict_opens_the_report():
     lines = shown(regression(), 200).split("\n")
     assert lines[0].strip() == "Next-day highs"
-    assert lines[1].startswith("• Under shift the error of boosting grows by 50 %: RMSE ")
+    assert lines[1].startswith("• Under shift the error of “deep_ensemble” grows by 43 %: RMSE ")
 
 
 def test_warnings_and_recipe_close_it():

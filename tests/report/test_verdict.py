@@ -144,20 +144,20 @@ def against(score: Score, more: tuple[Score, ...] = (), **fields) -> str:
 
 def test_a_baseline_that_beats_the_model_is_not_hidden():
     told = against(baseline(1.9, 1.8, 2.0))
-    assert "The baseline raw beats net on shifted data: RMSE 1.90 [1.80, 2.00] against 2.70 [2.50, 2.90] °C" in told
+    assert "The baseline “raw” beats “net” on shifted data: RMSE 1.90 [1.80, 2.00] against 2.70 [2.50, 2.90] °C" in told
 
 
 def test_a_beaten_baseline_is_named():
-    assert "By RMSE, net beats the baseline raw on shifted data." in against(baseline(5.0, 4.5, 5.5))
+    assert "By RMSE, “net” beats the baseline “raw” on shifted data." in against(baseline(5.0, 4.5, 5.5))
 
 
 def test_the_same_outcome_on_both_sides_is_told_once():
     told = against(baseline(5.0, 4.5, 5.5), more=(baseline(4.0, 3.5, 4.5, subset="in"),))
-    assert "By RMSE, net beats the baseline raw on shifted data and in-domain." in told
+    assert "By RMSE, “net” beats the baseline “raw” on shifted data and in-domain." in told
 
 
 def test_a_baseline_with_overlapping_interval_cannot_be_told_apart():
-    assert "net cannot be told apart from the baseline raw on shifted data." in against(baseline(2.6, 2.4, 2.8))
+    assert "“net” cannot be told apart from the baseline “raw” on shifted data." in against(baseline(2.6, 2.4, 2.8))
 
 
 @pytest.mark.parametrize(("a", "b", "difference"), [("net", "raw", 0.1), ("raw", "net", -0.1)])
@@ -165,16 +165,20 @@ def test_a_paired_test_decides_where_intervals_overlap(a, b, difference):
     ends = sorted((difference * 0.5, difference * 1.5))
     found = Comparison("eval", "shifted", "rmse", a, b, difference, *ends, 0.0001, 0.0002)
     told = against(baseline(2.6, 2.4, 2.8), comparisons=(found,))
-    assert "The baseline raw beats net on shifted data" in told
+    assert "The baseline “raw” beats “net” on shifted data" in told
     assert "(paired difference 0.10 [0.05, 0.15] °C, adjusted p < 0.001)" in told
 
 
 def test_a_paired_test_that_separates_nothing_overrules_the_values():
     found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, -0.1, 1.7, 0.04, 0.08)
-    assert "net cannot be told apart from the baseline raw" in against(baseline(1.9, 1.8, 2.0), comparisons=(found,))
+    assert "“net” cannot be told apart from the baseline “raw”" in against(
+        baseline(1.9, 1.8, 2.0), comparisons=(found,)
+    )
 
 
-@pytest.mark.parametrize(("replicates", "told"), [(10, "The baseline raw beats net"), (1000, "cannot be told apart")])
+@pytest.mark.parametrize(
+    ("replicates", "told"), [(10, "The baseline “raw” beats “net”"), (1000, "cannot be told apart")]
+)
 def test_a_test_that_replicates_are_too_few_for_is_not_asked(replicates, told):
     """The intervals of 1.9 and 2.6 are far from each other; a p of ten replicates could never be below 0.05."""
     found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, -0.1, 1.7, 0.09, 0.09)
@@ -185,7 +189,7 @@ def test_a_test_that_replicates_are_too_few_for_is_not_asked(replicates, told):
 def test_the_level_of_the_recipe_decides_what_is_told_apart():
     found = Comparison("eval", "shifted", "rmse", "net", "raw", 0.8, 0.1, 1.7, 0.04, 0.08)
     told = against(baseline(1.9, 1.8, 2.0), comparisons=(found,), recipe={"intervals": {"level": 0.9}})
-    assert "The baseline raw beats net" in told
+    assert "The baseline “raw” beats “net”" in told
 
 
 def uncertain(metric: str, value: float, *ends: float) -> str:
@@ -237,7 +241,7 @@ def test_an_uncertainty_that_ranks_nothing_on_one_side_is_told(inside, shifted, 
         for side, (value, low, high) in sides.items()
     ]
     told = verdict(made(inside=(2.0, 1.9, 2.1), shifted=(3.0, 2.8, 3.2), extra=tuple(ratios)))
-    sentence = f"{alone} alone the uncertainty of net cannot be told from a random order of the errors."
+    sentence = f"{alone} alone the uncertainty of “net” cannot be told from a random order of the errors."
     assert [text for text in told if " alone " in text] == [sentence] * bool(alone)
 
 
@@ -288,11 +292,12 @@ def several(**moves: tuple[tuple[float, ...], ...]) -> list[str]:
 def test_systems_that_move_alike_share_a_sentence():
     same, more = ((2.0, 1.7, 2.3), (2.2, 1.9, 2.5)), ((2.0, 1.9, 2.1), (4.0, 3.9, 4.1), (2.0, 1.89, 2.12))
     told = several(a=more, b=same, c=more, d=((4.0, 3.9, 4.1), (2.0, 1.9, 2.1), (0.5, 0.47, 0.53)))
-    assert "a and c do worse on shifted data than in-domain: RMSE 2.00 [1.89, 2.12] and 2.00 [1.89, 2.12] times" in (
-        told_of(told, "a and c")
+    assert (
+        "“a” and “c” do worse on shifted data than in-domain: RMSE 2.00 [1.89, 2.12] and 2.00 [1.89, 2.12] times"
+        in (told_of(told, "a and c"))
     )
-    assert told_of(told, "d does").startswith("d does better on shifted data than in-domain: RMSE 0.500 [")
-    assert "Of b, RMSE in-domain and on shifted data cannot be told apart." in told
+    assert told_of(told, "“d” does").startswith("“d” does better on shifted data than in-domain: RMSE 0.500 [")
+    assert "Of “b”, RMSE in-domain and on shifted data cannot be told apart." in told
 
 
 def test_without_intervals_nothing_is_certain_of_several():
@@ -303,12 +308,17 @@ def test_without_intervals_nothing_is_certain_of_several():
         d=((2.0,), (2.0,)),
     )
     chance = "without intervals this may be chance."
-    assert told_of(told, "a does") == f"a does worse on shifted data than in-domain: RMSE 1.50 times as large; {chance}"
-    assert told_of(told, "b does") == f"b does worse on shifted data than in-domain; {chance}", "from 0 on no factor"
-    assert told_of(told, "c does") == (
-        "c does worse on shifted data than in-domain: RMSE 1.50 [1.38, 1.63] times as large."
+    assert (
+        told_of(told, "“a” does")
+        == f"“a” does worse on shifted data than in-domain: RMSE 1.50 times as large; {chance}"
+    )
+    assert told_of(told, "“b” does") == f"“b” does worse on shifted data than in-domain; {chance}", (
+        "from 0 on no factor"
+    )
+    assert told_of(told, "“c” does") == (
+        "“c” does worse on shifted data than in-domain: RMSE 1.50 [1.38, 1.63] times as large."
     ), "the doubt is that of others"
-    assert "Of d, RMSE in-domain and on shifted data cannot be told apart." in told
+    assert "Of “d”, RMSE in-domain and on shifted data cannot be told apart." in told
 
 
 def test_what_is_equal_neither_rises_nor_falls():
@@ -353,7 +363,7 @@ def test_of_many_systems_only_what_some_do_is_told(numbers, sentence):
 )
 def test_a_factor_is_written_out_however_large_or_small(factor, text):
     up = ((1.0,), (factor[0],), factor)
-    assert f": RMSE {text} times as large." in told_of(several(a=up), "a does")
+    assert f": RMSE {text} times as large." in told_of(several(a=up), "“a” does")
 
 
 def told_of(told: list[str], start: str) -> str:
@@ -376,9 +386,12 @@ def test_uncertainties_of_which_the_same_holds_share_a_sentence():
     ]
     systems = (System("net", "ensemble", "entropy"), *(System(name, "model", "entropy") for name in ratios))
     told = verdict(made(inside=moves[0], shifted=moves[1], systems=systems, extra=tuple(extra)))
-    assert "The uncertainty of a and c ranks errors: rejection ratio 40 [30, 50] % and 45 [35, 55] %." in told
-    assert "The uncertainty of b ranks errors the wrong way round: rejection ratio −40 [−50, −30] %." in told
-    assert "The uncertainty of a and c is higher on shifted records: ROC-AUC 90 [80, 100] % and 95 [85, 105] %." in told
+    assert "The uncertainty of “a” and “c” ranks errors: rejection ratio 40 [30, 50] % and 45 [35, 55] %." in told
+    assert "The uncertainty of “b” ranks errors the wrong way round: rejection ratio −40 [−50, −30] %." in told
+    assert (
+        "The uncertainty of “a” and “c” is higher on shifted records: ROC-AUC 90 [80, 100] % and 95 [85, 105] %."
+        in told
+    )
 
 
 def test_an_empty_report_says_so():
@@ -395,10 +408,10 @@ def test_sentences_end_and_hold_one_line(report):
 def test_a_test_set_gets_a_sentence_with_its_factor_over_in_domain_and_its_leader():
     report = with_test_set()
     told, ranked = (sentence for sentence in verdict(report) if "generalization" in sentence)
-    assert ranked.startswith("Rejection ratio on generalization (0 % is a random order, 100 % the best): boosting ")
+    assert ranked.startswith("Rejection ratio on “generalization” (0 % is a random order, 100 % the best): “boosting” ")
     whole = report.score("rmse", system="boosting", split="generalization", subset="full")
     inside = report.score("rmse", system="boosting", split="eval", subset="in")
-    found = re.search(r"records\), ([\d.]+) times as large as in-domain\. Lowest RMSE there: (\w+)", told)
+    found = re.search(r"records\), ([\d.]+) times as large as in-domain\. Lowest RMSE there: “(\w+)”", told)
     assert found is not None, told
     assert float(found[1]) == pytest.approx(whole.value / inside.value, rel=0.02)
     scores = [score for score in report.scores if (score.split, score.metric) == ("generalization", "rmse")]

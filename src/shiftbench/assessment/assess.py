@@ -6,7 +6,7 @@ import json
 import math
 import platform
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -153,7 +153,16 @@ def build(
         recipe=_recipe(options, splits)
         | {name: dict(entry) for name, entry in (("conformal", conformal.recipe), ("length", checked.recipe)) if entry},
     )
-    return replace(report, notable=_notable(report, splits))
+    return replace(report, notable=_notable(report, splits), warnings=(*report.warnings, *_cautions(report, splits)))
+
+
+def _cautions(report: Report, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> Iterator[str]:
+    """What changes how the scores of systems are read, on the main split; that of the leading one is grave."""
+    front, split = view.lead(report), view.main_split(report)
+    for records, systems in splits:
+        for each in systems if records.split == split else ():
+            is_first = front is not None and each.system.name == front.name
+            yield from (f"{records.prefix}{CAREFUL if is_first else ''}{text}" for text in each.cautions)
 
 
 def _notable(report: Report, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> tuple[Notable, ...]:

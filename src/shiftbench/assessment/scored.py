@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench import check, measures
+from shiftbench.assessment import camps
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
@@ -169,7 +170,8 @@ class Scored:
     root: whether RMSE, the root of the mean error, is a score (the errors are squared errors).
     pit: [N] probability integral transforms; confidence: [N] of the answered class: both for calibration.
     answers: [N] numbers, or names of classes; None if they are not known.
-    notes: what a report must warn of. drawn: further curves for pictures.
+    notes: what a report must warn of. cautions: what of that changes how the scores are read.
+    drawn: further curves for pictures.
     regions: intervals or sets of classes that conformal rules calibrate, if the predictions give any.
     by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
     singles: the single models, for mean ± standard deviation; None if there is only one.
@@ -193,6 +195,7 @@ class Scored:
     answered: Flags | None = None
     answers: npt.NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     drawn: tuple[Drawn, ...] = ()
     texts: Texts | None = None
     length: Vector | None = None
@@ -353,7 +356,8 @@ def _of_numbers(system: System, ensemble: AnyNumbers, truth: Vector) -> Scored:
         found["mape"] = found["mae"] / truth
     uncertainty = {measure: measures.uncertainty(ensemble, measure) for measure in system.measures}
     regions = conformal.Intervals(np.abs(residual), _spread(ensemble))
-    return Scored(system, errors, uncertainty, means=found, root=True, regions=regions, answers=answers)
+    apart = () if isinstance(ensemble, Quantiles) else tuple(camps.cautions(system.name, ensemble, errors))
+    return Scored(system, errors, uncertainty, means=found, root=True, regions=regions, answers=answers, cautions=apart)
 
 
 def _spread(ensemble: AnyNumbers) -> Vector:
@@ -381,7 +385,7 @@ def classification(
     truth = np.asarray(targets, dtype=np.int64)
     probabilities = ensemble.answers()
     labels, classes = probabilities.argmax(axis=1), probabilities.shape[1]
-    errors = (labels != truth).astype(np.float64)
+    errors, confidence = (labels != truth).astype(np.float64), probabilities.max(axis=1)
     system = _system(name, ensemble, role, about)
     return Scored(
         system,
@@ -389,14 +393,16 @@ def classification(
         {measure: measures.uncertainty(ensemble, measure) for measure in system.measures},
         means={
             "accuracy": 1.0 - errors,
+            "overconfidence": confidence - (1.0 - errors),
             "nll": classes_of.nll_per_record(truth, probabilities),
             "brier": classes_of.brier_per_record(truth, probabilities),
         },
         sets={"macro_f1": SetTerms(*(Terms((truth, each), (classes, classes)) for each in (labels, truth)))},
-        confidence=probabilities.max(axis=1),
+        confidence=confidence,
         answers=None if ensemble.classes is None else np.array(ensemble.classes, dtype=object)[labels],
         regions=conformal.Sets(probabilities, truth),
         notes=tuple(_never_seen(ensemble)),
+        cautions=tuple(camps.cautions(name, ensemble, errors)),
         singles=_singles(name, ensemble, truth, classification) if role == "ensemble" else None,
     )
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,8 @@ SILENT_S = 30.0  # at least between lines of progress in a log
 SILENT_SHARE = 0.03  # of the time since the start: the least between two lines
 BEAT_S = 5.0  # between looks whether a line is due
 MOST_BARS = 8  # stages that a terminal shows
+SLOW_S = 30.0  # of resampling, after which a word on fewer replicates is due
+FEW_REPLICATES = 200  # for a first look; auto intervals are studentised from here on
 MOST_PROBLEMS = 40  # printed at most
 LINES = 37  # of a first screen of 40 lines, without those that say how to see more and where records are
 
@@ -148,7 +150,25 @@ def progress_bar() -> Iterator[Progress]:
                 rows[stage] = bars.add_task(stage, total=total or None)
             bars.update(rows[stage], completed=done, total=total or None)
 
-        yield progress if live else log
+        chosen = progress if live else log
+        yield _hinting(chosen, lambda text: console.print(text, markup=False, highlight=False))
+
+
+def _hinting(progress: Progress, tell: Callable[[str], None]) -> Progress:
+    """The same progress, which tells once how to resample less, if that takes long and is not nearly over."""
+    began: dict[str, float] = {}
+    told = False
+
+    def hinting(stage: str, done: int, total: int) -> None:
+        nonlocal told
+        progress(stage, done, total)
+        if told or not stage.startswith("assess") or total <= 2 * FEW_REPLICATES:
+            return
+        if time.monotonic() - began.setdefault(stage, time.monotonic()) > SLOW_S and done < 0.8 * total:
+            told = True
+            tell(f"intervals take long: for a first look --replicates {FEW_REPLICATES} is faster, and less exact")
+
+    return hinting
 
 
 def bound_size() -> None:

@@ -99,8 +99,11 @@ def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, li
     if not (array.min() >= 0 and array.max() <= 1 + SUM_TOLERANCE):
         bad = (array < 0) | (array > 1 + SUM_TOLERANCE)
         if bad.any():
-            found = f"found {array[bad][0]:g} ({where(np.asarray(bad.any(axis=-1)))})"
+            outside = np.asarray(bad.any(axis=-1))
+            found = f"found {array[bad][0]:g} ({where(outside)})"
             problems.append(f"{name}: expected values in [0, 1], {found}. Logits? Apply a softmax first.")
+            if outside.mean() > 0.5:  # what they sum to says no more
+                return array, problems
     with np.errstate(invalid="ignore"):
         sums = array @ np.ones(array.shape[-1])
         bad = np.abs(sums - 1) > SUM_TOLERANCE

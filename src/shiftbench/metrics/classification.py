@@ -61,8 +61,13 @@ METRICS = (
     ),
     Metric("brier", "Brier score", "min", "plain", "mean of sum_c (p_c - [c = y])²", "Brier 1950", most=2.0),
     Metric(
-        "ece", "Calibration error (ECE)", "min", "percent", "mean of |accuracy - confidence| of a record's bin",
+        "ece", "Calibration error (ECE)", "min", "points", "mean of |accuracy - confidence| of a record's bin",
         "Guo et al. 2017", most=1.0, table="calibration", sliced=True,
+    ),
+    Metric(
+        "overconfidence", "Confidence − accuracy", "nominal", "points", "mean of confidence - [the answer is right]",
+        "Lichtenstein & Fischhoff 1977", least=-1.0, most=1.0, ranked=False, nominal=0.0, table="calibration",
+        sliced=True,
     ),
 )  # fmt: skip
 

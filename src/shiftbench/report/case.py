@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, count_text, metric_digits
-from shiftbench.report.view import WHERE, Key, best, clean, duel, finite, metric_title
+from shiftbench.report.view import WHERE, Key, best, clean, duel, finite, marked, metric_title
 from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Count, Score
@@ -65,7 +65,8 @@ class Case:
 def named(name: str) -> str:
     """A system's name in a sentence: long ones lose their middle."""
     whole = clean(name)
-    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME // 2]}…{whole[-LONGEST_NAME // 2 :]}"
+    long = len(whole) > LONGEST_NAME
+    return marked(f"{whole[: LONGEST_NAME // 2]}…{whole[-LONGEST_NAME // 2 :]}" if long else whole)
 
 
 def in_sentence(title: str) -> str:
@@ -149,7 +150,7 @@ def leader(case: Case, metric: Metric, subset: str) -> tuple[str, str] | None:
 def _worse(case: Case, score: Score, others: list[Score]) -> str:
     """The systems found better on common records than one that has the best score on its own records."""
     duels = ((other, duel(case.report, score, other)) for other in others if other is not score)
-    found = [clean(other.system) for other, outcome in duels if outcome.comparison and outcome.winner == other.system]
+    found = [marked(other.system) for other, outcome in duels if outcome.comparison and outcome.winner == other.system]
     return (
         f"{listed(found)} {'is' if len(found) == 1 else 'are'} found better on common records"
         if found

@@ -17,7 +17,11 @@ MISSING = "–"
 MOST_DECIMALS = 8
 MOST_POWER = 300  # of ten: the factor and its reciprocal still fit into a float
 NOTHING = 1e-7  # relative to the value: narrower intervals are rounding errors
-SHARES = {"percent": (100.0, 1), "fraction": (1.0, 5)}  # scale → factor, and most decimals of a score without interval
+SHARES = {
+    "percent": (100.0, 1),
+    "points": (100.0, 1),
+    "fraction": (1.0, 5),
+}  # scale → factor, and most decimals of a score without interval
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -118,6 +122,11 @@ def metric_digits(report: Report, metric: Metric, split: str) -> Digits:
     every = [score for score in report.scores if score.metric == metric.name]
     scores = [score for score in every if score.split == split]
     return scale_digits(metric, scores, unit=metric_unit(metric, report), among=[score.value for score in every])
+
+
+def of_difference(digits: Digits) -> Digits:
+    """The format of a difference of scores: that of percentages is in points."""
+    return replace(digits, unit="points") if digits.unit == "%" else digits
 
 
 def scale_digits(

@@ -27,7 +27,7 @@ from shiftbench.report.case import (
     shift_of,
 )
 from shiftbench.report.content import Report
-from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, p_text
+from shiftbench.report.digits import MISSING, Digits, count_text, digits_of, metric_digits, of_difference, p_text
 from shiftbench.report.grid import Cell, Column, Grid, Row, calibrated_on, directed, slice_digits, worst_first
 from shiftbench.report.view import (
     WHERE,
@@ -40,8 +40,10 @@ from shiftbench.report.view import (
     lead,
     level,
     main_split,
+    marked,
     measure_title,
     metric_title,
+    split_in_sentence,
     split_title,
     testable,
     too_few,
@@ -98,14 +100,11 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
         *_few_records(case, few), *_change(case, front), *_uncertainty(case, front), *_against_chance(case, front),
         *_calibration(case, front), *_simpler(case, front),
     ]  # fmt: skip
-    if few:
-        pass  # any system is ahead of any other
-    elif any(system.role == "baseline" for system in report.systems):
-        answers += _models(case)
-    else:  # models alone: which is best is the question
-        answers = [*_pair(case), *_models(case), *answers]
+    if not few:  # else any system is ahead of any other
+        which = [*_pair(case), *_models(case)]
+        answers = [*which, *answers] if _is_comparison(report) else [*answers, *which]
     answers += _test_sets(case, front)
-    answers = answers or [Finding(f"No score of {clean(front.name)} is defined.", "systems")]
+    answers = answers or [Finding(f"No score of {named(front.name)} is defined.", "systems")]
     worded_answers, cautions = (
         [replace(each, text=worded(each.text, report)) for each in found] for found in (answers, _cautions(case, front))
     )
@@ -370,10 +369,31 @@ def _calibration(case: Case, system: System) -> Iterator[Finding]:
         return
     found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
     if found:
-        digits = case.digits("ece")
-        told = listed([f"{digits.text(score.value)} %{_where(side)}" for side, score in found.items()])
         whose = f"The confidence{of}" if (of := _of(case, system)) else "Its confidence"
-        yield Finding(f"{whose} is off by {told} on average (ECE).", "calibration")
+        yield Finding(f"{whose} {_confidence(case, system, found)}.", "calibration")
+
+
+def _confidence(case: Case, system: System, errors: dict[str, Score]) -> str:
+    """By how much the confidence is above or below the accuracy, what that is called, and the calibration error."""
+    gaps = {side: score for side in errors if (score := case.score(system.name, side, "overconfidence")) is not None}
+    sizes = [f"{case.digits('ece').text(score.value)} points{_where(side)}" for side, score in errors.items()]
+    if len(gaps) < len(errors):  # an older report
+        return f"is off by {listed(sizes)} on average (ECE)"
+    digits = case.digits("overconfidence")
+    told = listed(
+        [
+            f"{digits.text(abs(gap.value))} points {'below' if gap.value < 0 else 'above'} "
+            f"{'it' if place else 'its accuracy'}{_where(side)}"
+            for place, (side, gap) in enumerate(gaps.items())
+        ]
+    )
+    names = {"narrow": "underconfident", "wide": "overconfident"}
+    reads = {side: names.get(_reading(gap, 0.0), "") for side, gap in gaps.items()}
+    off = {side: word for side, word in reads.items() if word}
+    alike = len(off) == len(reads) and len({*off.values()}) == 1
+    words = [*dict.fromkeys(f"{word}{'' if alike else _where(side)}" for side, word in off.items())]
+    neither = ["neither over- nor underconfident on average, as far as one can tell"]
+    return f"is {told}: it is {listed(words or neither)} (calibration error, ECE: {listed(sizes)})"
 
 
 def coverage_of(names: set[str]) -> str:
@@ -402,19 +422,31 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     side, own = next(reversed(scores.items()))
     nominal, digits = metric.nominal, case.digits(metric.name)
     off = abs(own.value - nominal)
-    found = {}
+    found, sizes = {}, {}
     for rule in RULES.values():
         score, size = (case.score(system.name, side, name(rule.name, nominal)) for name in (coverage_name, size_name))
         if score is None or size is None or not finite(size.value):  # infinite ones contain everything
             continue
         if not (rule.needs == "weights" and _hardly_overlap(case, side)):
-            found[rule.title.removeprefix("conformal").lstrip(", ")] = score
+            title = rule.title.removeprefix("conformal").lstrip(", ")
+            found[title], sizes[title] = score, size
     best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
     if best is None or _reading(own, nominal) == "hold" or abs(found[best].value - nominal) > off / 2:
         return ""
-    told = [f"{title} {digits.text(found[title].value)} %".lstrip() for title in found if title in ("", best)]
+    shown = [title for title in found if title in ("", best)]
+    told = ", ".join(f"{title} {digits.text(found[title].value)} %".lstrip() for title in shown)
     where = " on shifted data" * (side == "shifted")
-    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {', '.join(told)}{where}."
+    cost = _width(case, system, nominal, side, [sizes[title] for title in shown])
+    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {told}{where}, and are {cost}."
+
+
+def _width(case: Case, system: System, nominal: float, side: str, sizes: list[Score]) -> str:
+    """How wide intervals are on average, and how wide those are that they replace."""
+    own = case.score(system.name, side, f"width_{100 * nominal:.10g}")
+    unit = case.digits(sizes[0].metric).unit
+    wide = " and ".join(case.digits(each.metric).text(each.value) for each in sizes)
+    before = f" instead of {case.plain(own)}" if own is not None else ""
+    return f"{wide} {unit}".rstrip() + f" wide on average{before}"
 
 
 def _hardly_overlap(case: Case, side: str) -> bool:
@@ -490,6 +522,11 @@ def _models(case: Case) -> Iterator[Finding]:
         yield Finding(f"Of {len(models)} models{baselines}, {best}: {rest}.", "ranks")
 
 
+def _is_comparison(report: Report) -> bool:
+    """Whether which model is better was the question, as of the command `compare`: then it is answered first."""
+    return report.recipe.get("command") == "compare"
+
+
 def _is_pair(case: Case) -> bool:
     return len([system for system in case.report.systems if system.role != "single"]) == 2 and all(
         system.role in ("model", "ensemble", "single") for system in case.report.systems
@@ -515,7 +552,7 @@ def _pair(case: Case) -> Iterator[Finding]:
             continue
         told = title
         if (paired := outcome.comparison) is not None and METRICS[paired.metric].name == metric.name:
-            digits = metric_digits(case.report, metric, case.split)
+            digits = of_difference(metric_digits(case.report, metric, case.split))
             low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
             number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
             p = p_text(paired.p_adjusted)
@@ -545,13 +582,15 @@ def _test_sets(case: Case, front: System) -> Iterator[Finding]:
         there = replace(case, split=split)
         whole = there.score(front.name, "full")
         if split != case.split and whole is not None and there.score(front.name, "shifted") is None:
-            told[split_title(split)] = there.plain(whole)
+            told[split] = there.plain(whole)
     what = f"{case.title} of {named(front.name)}"
     what = f"{what[:1].upper()}{what[1:]}"
     if len(told) == 1:
-        yield Finding("".join(f"{what} is {value} on the test set {name}." for name, value in told.items()), "splits")
+        yield Finding(
+            "".join(f"{what} is {value} on the test set {marked(name)}." for name, value in told.items()), "splits"
+        )
     elif told:
-        sets = listed([f"{name} {value}" for name, value in [*told.items()][:3]])
+        sets = listed([f"{marked(name)} {value}" for name, value in [*told.items()][:3]])
         yield Finding(f"{what} on further test sets: {sets}.", "splits")
 
 
@@ -597,7 +636,7 @@ def _short_intervals(case: Case) -> str:
 
 def _leak(case: Case, front: System, leak: Leak) -> str:
     share = "all" if leak.records == leak.of else f"{100 * leak.records / leak.of:.3g} % of"
-    shared = f"{share} in-domain records share their {clean(leak.clusters)} with train"
+    shared = f"{share} in-domain records share their {marked(leak.clusters)} with train"
     if leak.factor is None or leak.low is None:
         return f"in-domain is probably too good: {shared}."
     if leak.low <= 1:
@@ -626,7 +665,7 @@ def _elsewhere(case: Case, front: System) -> Iterator[Finding]:
                 told.setdefault(other.system, []).append(values)
         for name, where in told.items():
             rivals = f"the baseline {named(name)} beats {named(front.name)} by {case.title}"
-            yield Finding(f"on {split_title(split)} {rivals} {', and '.join(where)}.", "answers", careful=True)
+            yield Finding(f"on {split_in_sentence(split)} {rivals} {', and '.join(where)}.", "answers", careful=True)
 
 
 # --- one table ------------------------------------------------------------------------------------------------------

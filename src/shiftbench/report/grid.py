@@ -19,6 +19,7 @@ from shiftbench.report.digits import (
     digits_of,
     half_width,
     metric_digits,
+    of_difference,
     p_text,
     scale_digits,
 )
@@ -31,6 +32,7 @@ from shiftbench.report.view import (
     headline_metric,
     headline_scores,
     lead,
+    marked,
     measure_title,
     metric_title,
     metric_unit,
@@ -479,7 +481,7 @@ def _calibration_slices(report: Report, split: str) -> Grid:
             rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
     columns = [Column(f"{directed(METRICS[name], METRICS[name].title)}{_bracketed(units[name])}") for name in names]
     title = f"Intervals and probabilities by slice ({split_title(split)})"
-    note = f"Of {clean(system)}, sorted by its mean error; slices.csv has all systems."
+    note = f"Of {marked(system)}, sorted by its mean error; slices.csv has all systems."
     return Grid("calibration_slices", split, title, "Records with", (Column("Records"), *columns), tuple(rows), note)
 
 
@@ -509,7 +511,7 @@ def _region_slices(report: Report, split: str, nominal: float) -> Grid:
         cells = [_sliced_cell(digits[metric], entry) for metric, entry in zip(metrics, own, strict=True)]
         count = next(entry.n for entry in own if entry is not None)
         rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
-    note = f"Of {clean(system)}, lowest coverage first; by group: groups of the row's own column are calibrated apart."
+    note = f"Of {marked(system)}, lowest coverage first; by group: groups of the row's own column are calibrated apart."
     title = f"Intervals and sets of {level} % by slice ({split_title(split)})"
     return Grid(f"interval_slices_{level}", split, title, "Records with", tuple(columns), tuple(rows), note)
 
@@ -566,7 +568,7 @@ def _gap_note(report: Report, splits: Sequence[str], names: Collection[str]) -> 
         places = [(split, every[split].get(name, {})) for split in splits]
         parts = [_of_records(found, "" if len(splits) == 1 else split_title(split)) for split, found in places if found]
         if parts:
-            told.append(f"{clean(name)} on {', '.join(parts)}")
+            told.append(f"{marked(name)} on {', '.join(parts)}")
     if not told:
         return []
     return [
@@ -767,7 +769,7 @@ def _slices(report: Report, split: str) -> Grid:
     ]
     columns = [Column("Number", "Records"), Column("Shifted (%)", "Records")]
     columns += [Column(clean(name), group) for group in groups for name in names]
-    note = f"Sorted by the mean error of {clean(order[0].system)}." if order else ""
+    note = f"Sorted by the mean error of {marked(order[0].system)}." if order else ""
     if order and report.recipe.get("intervals", {}).get("resampled") == "clusters":
         note += " Intervals are by cluster."
     if any(entry.no_interval.startswith("too few") for entry in order):
@@ -784,7 +786,7 @@ def _comparisons(report: Report, split: str) -> Grid:
         if entry.split != split or not enough(report, entry):
             continue
         metric = METRICS[entry.metric]
-        digits = metric_digits(report, metric, split)
+        digits = of_difference(metric_digits(report, metric, split))
         first, second = clean(entry.a), clean(entry.b)
         winner = first if (entry.difference < 0) == (metric.better == "min") else second
         cells = (

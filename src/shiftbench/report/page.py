@@ -28,6 +28,7 @@ from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+    from markupsafe import Markup
 
 FOLDED = (
     "conformal_size",
@@ -40,9 +41,10 @@ FOLDED = (
     "length_measures",
     "variants",
 )  # beginnings of the kinds of tables that are collapsed at first
-SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
 MOST_STACKED = 96  # cells of a paper's table whose rows become blocks on a phone; larger ones scroll
 TALLEST = 352.0  # pixels of a picture of the first screen
+SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
+_NAME = re.compile("“([^”]*)”")
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -147,7 +149,7 @@ def _environment(package: str, scripts: tuple[str, ...]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clean": clean, "bound": _bound, "bare": _bare}
+    environment.filters |= {"clean": clean, "bound": _bound, "bare": _bare, "sentence": sentence}
     script = files("shiftbench.report").joinpath("templates/page.js").read_text("utf-8")
     # By its hash the browser runs this script and no other, whatever names and texts a page shows.
     allowed = " ".join(f"'sha256-{each}'" for each in (digest(script), *scripts))
@@ -167,6 +169,14 @@ def _bound(text: str) -> str:
     for sign in ("%", "↑", "↓", "→"):
         text = text.replace(f" {sign}", f"\N{NO-BREAK SPACE}{sign}")
     return text.replace("→ ", "→\N{NO-BREAK SPACE}")
+
+
+def sentence(text: str) -> Markup:
+    """A sentence as HTML, with names in bold instead of quotation marks."""
+    from markupsafe import escape
+
+    marked = _NAME.sub("<b>\\1</b>", str(escape(_bound(text))))
+    return type(escape(""))(marked)
 
 
 def _bare(title: str, split: str) -> str:

@@ -17,7 +17,7 @@ from rich.text import Text
 from shiftbench.report import front, notable
 from shiftbench.report.content import Report
 from shiftbench.report.front import Finding
-from shiftbench.report.grid import Cell, Grid, grids, separation_text
+from shiftbench.report.grid import Cell, Column, Grid, grids, separation_text
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title, worded
@@ -129,7 +129,7 @@ def _fitted(
     worst = front.worst_group(report)
 
     def height() -> int:
-        lines = 1 + len(_front_lines(grid, width))  # with the empty line above
+        lines = len(_front_lines(grid, width, brief=brief)) + (not brief)  # with the empty line above
         return len(title) + sum(map(len, sentences)) + lines + bool(grid.note) + bool(worst)
 
     while height() > room and len(grid.rows) > least:
@@ -144,7 +144,7 @@ def _fitted(
     shown = [Text(line, style="bold") for line in title]
     for each, lines in zip(found, sentences, strict=True):
         shown.append(Text("\n".join(lines), style="yellow" if each.careful else ""))
-    shown += [Text(), *_front_lines(grid, width)]
+    shown += [*([] if brief else [Text()]), *_front_lines(grid, width, brief=brief)]
     if grid.note:
         shown.append(Text(f"  {grid.note}", style="dim"))
     if worst:
@@ -192,16 +192,28 @@ def _least_needed(found: Sequence[Finding], *, brief: bool) -> list[Finding]:
     brief ones the most needed alone."""
     answers = sorted((each for each in found if not each.careful), key=front.needed)
     cautions = [each for each in found if each.careful]
-    further = [*cautions[:1], *answers[1:2]] if brief else []
+    further = [*answers[1:2], *cautions[:1]] if brief else []
     return [*answers[:2:-1], *cautions[:0:-1], *answers[2:1:-1], *further]
 
 
-def _front_lines(grid: Grid, width: int) -> list[Text]:
+def _front_lines(grid: Grid, width: int, *, brief: bool = False) -> list[Text]:
     """The table across the questions, a line for each system; columns that do not fit are left out, last first, and
-    named in a line."""
+    named in a line. A brief one has headings of one line, without that of the error, which the sentence above names,
+    and without other groups of columns."""
     groups = [[*places] for places in grid.groups()]
+    if brief:
+        groups = [places for place, places in enumerate(groups) if not place or len(places) == 1]
+        kept = [place for places in groups for place in places]
+        errors = len(groups[0]) if groups else 0
+        grid = grid.only(kept)
+        titles = [
+            column.title if place < errors else column.group or column.title
+            for place, column in enumerate(grid.columns)
+        ]
+        grid = replace(grid, columns=tuple(Column(title) for title in titles))
+        groups = [[place] for place in range(len(kept))]
     label = 2 + min(max([cell_len(row.label) for row in grid.rows], default=0), width // 3)
-    heads = [_heading(grid, places) for places in groups]
+    heads = [("", grid.columns[places[0]].title) if brief else _heading(grid, places) for places in groups]
     wide = [_spans(grid, places, head) for places, head in zip(groups, heads, strict=True)]
     absent: list[str] = []
     while groups and label + sum(sum(each) + BETWEEN * len(each) for each in wide) > width:

@@ -68,7 +68,7 @@ def rows(report: Report) -> list[dict[str, Any]]:
                 "role": system.role if system else "",
                 "headline": int(score.measure in ("", system.measure if system else "")),
                 "better": metric.better,
-                "scale": "fraction" if metric.scale == "percent" else metric.scale,  # as the value is
+                "scale": "fraction" if metric.scale in ("percent", "points") else metric.scale,  # as the value is
                 "unit": metric_unit(metric, report) if metric.scale in ("target", "error") else "",
             }
         )

@@ -20,7 +20,7 @@ from shiftbench.report.case import (
     shift_of,
 )
 from shiftbench.report.content import Report
-from shiftbench.report.digits import count_text, digits_of, half_width, p_text
+from shiftbench.report.digits import count_text, digits_of, half_width, of_difference, p_text
 from shiftbench.report.view import (
     WHERE,
     clean,
@@ -30,7 +30,9 @@ from shiftbench.report.view import (
     headline_scores,
     lead,
     main_split,
+    marked,
     metric_title,
+    split_in_sentence,
     split_title,
     too_few,
     worded,
@@ -63,7 +65,7 @@ def _details(report: Report) -> Iterator[str]:
         yield from _leaders(case)
         yield from _others(case, others)
     yield from _test_sets(case, first)
-    yield from (f"{clean(system.name)}: {clean(system.caution)}" for system in others if system.caution)
+    yield from (f"{marked(system.name)}: {clean(system.caution)}" for system in others if system.caution)
     if report.threshold is None:
         yield "No threshold for acceptable errors was given, so there is no F1 of acceptable answers (F1-AUC, F1@95%)."
     if len(report.splits) > 1:
@@ -106,7 +108,7 @@ def _promised(case: Case, system: System) -> Iterator[str]:
         if scores:
             told.append(f"{what} {listed([f'{case.quantity(score)} {WHERE[score.subset]}' for score in scores])}")
     if told:
-        yield f"{clean(system.name)} has {'; '.join(told)}."
+        yield f"{marked(system.name)} has {'; '.join(told)}."
 
 
 # --- systems against each other -------------------------------------------------------------------------------------
@@ -131,20 +133,20 @@ def _baselines(case: Case, front: System) -> Iterator[str]:
             else:
                 verb = "cannot be told apart from" if outcome.winner is None else "beats"
                 partly = f" ({part.strip()})" if (part := case.partly(other)) else ""
-                groups[verb if outcome.sure else "is ahead of"].append(clean(system.name) + partly)
+                groups[verb if outcome.sure else "is ahead of"].append(marked(system.name) + partly)
         said = [
             f"{verb} the baseline{'s' * (len(group) > 1)} {listed(group)}" for verb, group in groups.items() if group
         ]
         if said:
             places.setdefault(" and ".join(said), []).append(WHERE[subset])
     for outcomes, where in places.items():
-        yield f"By {case.title}, {clean(front.name)} {outcomes} {listed(where)}."
+        yield f"By {case.title}, {marked(front.name)} {outcomes} {listed(where)}."
 
 
 def _beaten(case: Case, mine: Score, other: Score) -> str:
     outcome = duel(case.report, mine, other)
     sentence = (
-        f"The baseline {clean(other.system)} {'beats' if outcome.sure else 'is ahead of'} {clean(mine.system)} "
+        f"The baseline {marked(other.system)} {'beats' if outcome.sure else 'is ahead of'} {marked(mine.system)} "
         f"{WHERE[mine.subset]}: {case.title} {numbers(case.digits(), other)}{case.partly(other)} against "
         f"{case.quantity(mine)}"
     )
@@ -153,7 +155,7 @@ def _beaten(case: Case, mine: Score, other: Score) -> str:
         return f"{sentence}{'' if outcome.sure else DOUBT}."
     title = metric_title(METRICS[found.metric], case.report)
     of = "" if found.metric == case.metric.name else f" of the {title[:1].lower()}{title[1:]}"
-    digits = case.digits(found.metric)
+    digits = of_difference(case.digits(found.metric))
     by = " ".join(digits.cell(found.difference, low=found.low, high=found.high))
     p = p_text(found.p_adjusted)
     equals = p if p.startswith("<") else f"= {p}"
@@ -188,7 +190,7 @@ def _others(case: Case, systems: list[System]) -> Iterator[str]:
     """How other systems moved under shift and what their uncertainty does; counted if they are many."""
     models = [system for system in systems if system.role != "baseline"]
     pairs = ((s.name, case.score(s.name, "in"), case.score(s.name, "shifted")) for s in systems)
-    shifts = {clean(name): shift_of(case, inside, shifted) for name, inside, shifted in pairs if inside and shifted}
+    shifts = {marked(name): shift_of(case, inside, shifted) for name, inside, shifted in pairs if inside and shifted}
     if shifts:
         yield from _changes(case, shifts) if len(shifts) <= MOST_OTHERS else [_counted(case, [*shifts.values()])]
     if len(systems) <= MOST_OTHERS:
@@ -235,7 +237,7 @@ def _uncertainties(case: Case, systems: list[System]) -> Iterator[str]:
         for system in systems:
             if (found := _reading(case, system, metric)) is not None:
                 reading, score = found
-                told.setdefault(reading, {})[clean(system.name)] = case.quantity(score)
+                told.setdefault(reading, {})[marked(system.name)] = case.quantity(score)
         for reading, scores in told.items():
             yield f"The uncertainty of {listed([*scores])} {reading}: {title} {listed([*scores.values()])}."
 
@@ -257,14 +259,15 @@ def _test_sets(case: Case, front: System) -> Iterator[str]:
         led = None if few else leader(there, case.metric, "full")
         ahead = f" {extreme(case.metric)} {case.title} there: {led[0]}{led[1]}." if led else ""
         yield (
-            f"On the test set {split_title(split)}: {case.title} of {clean(front.name)} {there.quantity(whole)} "
+            f"On the test set {marked(split)}: {case.title} of {marked(front.name)} {there.quantity(whole)} "
             f"({count_text(whole.n)} {clean(case.report.records_name)}){told}.{ahead}"
         )
         models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
         ratios = [(system, there.score(system.name, "full", "rejection_ratio")) for system in models]
-        ranked = [f"{clean(system.name)} {there.quantity(ratio)}" for system, ratio in ratios if ratio is not None]
+        ranked = [f"{marked(system.name)} {there.quantity(ratio)}" for system, ratio in ratios if ratio is not None]
         if ranked:
-            yield f"Rejection ratio on {split_title(split)} (0 % is a random order, 100 % the best): {listed(ranked)}."
+            where = split_in_sentence(split)
+            yield f"Rejection ratio on {where} (0 % is a random order, 100 % the best): {listed(ranked)}."
 
 
 # --- does the uncertainty follow ------------------------------------------------------------------------------------
@@ -276,7 +279,7 @@ def _one_side(case: Case, system: System) -> Iterator[str]:
     sides = {side: case.score(system.name, side, "rejection_ratio") for side in ("in", "shifted")}
     alike = [WHERE[side] for side, score in sides.items() if score is not None and holds(score, 0.0)]
     if alike and whole is not None and not holds(whole, 0.0):
-        told = f"alone the uncertainty of {clean(system.name)} cannot be told from a random order of the errors."
+        told = f"alone the uncertainty of {marked(system.name)} cannot be told from a random order of the errors."
         yield f"{listed(alike)[:1].upper()}{listed(alike)[1:]} {told}"
 
 

@@ -19,7 +19,8 @@ from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 
 LEVEL = 0.95  # of intervals and tests, if the recipe names none
 
-_RECORD = re.compile(r"""(?<![\w/\\.'"-])([Rr])ecord(s?)(?![\w/\\'"-]|\.\w)""")
+_RECORD = re.compile(r"""“[^”]*”|(?<![\w/\\.'"-])([Rr])ecord(s?)(?![\w/\\'"-]|\.\w)""")
+_SINGLE = str.maketrans("“”", "‘’")
 Key = tuple[str, str, str, str]  # system, split, subset, metric
 
 # Errors are most informative in the unit of the target; without targets there are only the errors themselves.
@@ -53,6 +54,14 @@ def clean(name: object) -> str:
     return " ".join(visible.split())
 
 
+def marked(name: object) -> str:
+    """A name of the user's in a sentence, in quotation marks: whatever it is, it reads as a name; pages show it bold.
+
+    Quotation marks inside of it become single ones.
+    """
+    return f"“{clean(name).translate(_SINGLE)}”"
+
+
 def measure_title(name: str) -> str:
     """A measure's title as in the papers; any other name unchanged."""
     if name.endswith(RESIDUAL) and name not in MEASURES:
@@ -63,6 +72,11 @@ def measure_title(name: str) -> str:
 def split_title(split: str) -> str:
     """A split in words."""
     return SPLITS.get(split, clean(split))
+
+
+def split_in_sentence(split: str) -> str:
+    """A split in a sentence: in words, or by the name of a test set."""
+    return SPLITS.get(split) or marked(split)
 
 
 def finite(value: float | None) -> TypeGuard[float]:
@@ -82,10 +96,12 @@ def headline_scores(report: Report) -> dict[Key, Score]:
 
 
 def worded(text: str, report: Report) -> str:
-    """A text of ours with the report's word for its records; names of files and paths stay."""
+    """A text of ours with the report's word for its records; what is in quotation marks, files and paths stay."""
     name = clean(report.records_name)
 
     def replaced(found: re.Match[str]) -> str:
+        if found[1] is None:  # a name
+            return found[0]
         word = name if found[2] else name.removesuffix("s")
         return f"{word[:1].upper()}{word[1:]}" if found[1] == "R" else word
 
@@ -120,10 +136,42 @@ def main_split(report: Report) -> str:
     return "eval" if "eval" in splits or not splits else splits[-1]
 
 
+@once
 def lead(report: Report) -> System | None:
-    """The system that the verdict describes: the first ensemble, else model, else single model, else any."""
+    """The system that the verdict describes: the first ensemble, else model, else single model, else any.
+
+    Where tests find other models better than that one, it is the best of those that the fewest are better than.
+    """
     order = ("ensemble", "model", "single", "baseline")
-    return min(report.systems, key=lambda system: order.index(system.role), default=None)
+    first = min(report.systems, key=lambda system: order.index(system.role), default=None)
+    if first is None or first.role not in order[:2]:
+        return first
+    ranks = _headline_ranks(report)
+    models = [system for system in report.systems if system.role in order[:2] and system.name in ranks]
+    if first.name not in ranks:
+        return first
+    least = min(rank for system in models for rank, _ in [ranks[system.name]])
+    if ranks[first.name][0] == least:
+        return first
+    return min((system for system in models if ranks[system.name][0] == least), key=lambda own: ranks[own.name][1])
+
+
+def _headline_ranks(report: Report) -> dict[str, tuple[int, float]]:
+    """Systems with their rank by the headline metric, on shifted data if there are any, and their loss there."""
+    metric, split = headline_metric(report), main_split(report)
+    own = [score for score in report.scores if metric and (score.split, score.metric) == (split, metric.name)]
+    subset = "shifted" if any(score.subset == "shifted" for score in own) else "full"
+    losses = {
+        score.system: score.value if METRICS[score.metric].better == "min" else -score.value
+        for score in own
+        if score.subset == subset and finite(score.value)
+    }
+    place = (split, subset, metric.name if metric else "")
+    return {
+        rank.system: (rank.rank, losses[rank.system])
+        for rank in report.ranks
+        if (rank.split, rank.subset, rank.metric) == place and rank.system in losses
+    }
 
 
 @once
@@ -154,7 +202,7 @@ def metric_title(metric: Metric, report: Report) -> str:
 
 def metric_unit(metric: Metric, report: Report) -> str:
     """The unit of a metric, or an empty string."""
-    units = {"percent": "%", "target": report.target_unit, "error": report.error_unit}
+    units = {"percent": "%", "points": "points", "target": report.target_unit, "error": report.error_unit}
     unit = units.get(metric.scale, "")
     return clean(unit) if unit else ""
 

@@ -15,8 +15,9 @@ from shiftbench.check import Vector
 from shiftbench.registry import Registry
 
 Better = Literal["min", "max", "nominal"]  # nominal: the closer to one value
-# fraction: 0…1, shown unchanged; percent: stored as 0…1, shown × 100; target, error: in the unit of target or error.
-Scale = Literal["percent", "fraction", "target", "error", "plain"]
+# fraction: 0…1, shown unchanged; percent, points (differences of percentages): stored as 0…1, shown × 100;
+# target, error: in the unit of target or error.
+Scale = Literal["percent", "points", "fraction", "target", "error", "plain"]
 RANDOM_ORDER, OPTIMAL_ORDER = "Random order", "Optimal order"  # the first and the last row of a table of measures
 
 
