@@ -1,40 +1,92 @@
-"""The picture of a leaderboard: scores with their intervals, one row an entry, as SVG made on the server."""
+"""Pictures of leaderboards, as SVG made on the server: a strip in each row of a table, and in-domain beside shifted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from shiftbench.challenge.store.records import Row
+from markupsafe import Markup
+
 from shiftbench.challenge.web import numbers
-from shiftbench.challenge.web.seen import Compared, FinalRow
 from shiftbench.report.curve_figures import span
 from shiftbench.report.digits import Digits
 from shiftbench.report.drawing import Axis, Drawing, Entry, Label, Line, Panel
-from shiftbench.report.style import GREY, GRID, SUBSET_LOOKS, Look, fitted
+from shiftbench.report.style import GRID, SUBSET_LOOKS, Look, fitted
 from shiftbench.report.svg import svg
+from shiftbench.report.ticks import ticks
 from shiftbench.report.view import finite
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import Score
 
 MOST = 14  # entries
+MOST_WIDER = 2.0  # than the teams alone, for an axis that has the references, too
 ROW, WIDTH = 34.0, 420.0  # pixels
-TEAM, REFERENCE = Look("#0072B2", "-", "o", 2.0), Look(GREY, "-", "D", 2.0)
+
+
+class Drawn(numbers.Scored, Protocol):
+    """A row of a table: a score, perhaps its interval, and whether it is a reference."""
+
+    @property
+    def reference(self) -> bool:
+        """Whether it is of a reference."""
+
+
+class Strips(NamedTuple):
+    """One axis for all rows of a table, and each row's score and interval on it; "" without anything to draw."""
+
+    axis: Markup
+    rows: list[Markup]
 
 
 class Dot(NamedTuple):
-    """One entry of the picture."""
+    """A score of the picture of two sides."""
 
-    name: str
     score: float
     low: float | None
     high: float | None
-    reference: bool
+    hollow: bool
 
 
-def board(metric: Metric, rows: Sequence[Row]) -> str:
-    """The best entries of a leaderboard and all of its references that fit beside them; "" without any."""
-    return _drawn(metric, [Dot(row.team, row.score, row.low, row.high, row.reference) for row in rows])
+def strips(metric: Metric, rows: Sequence[Drawn]) -> Strips:
+    """Scores and intervals of a leaderboard; every place is a share of the width, so that any width will do."""
+    factor = numbers.of(metric, rows).factor
+    low, high = _around(rows, factor)
+    if not math.isfinite(high - low):
+        return Strips(Markup(), [Markup()] * len(rows))
+
+    def place(value: float) -> str:
+        return f"{100 * (value - low) / (high - low):.1f}%"
+
+    marked = [(place(at), text) for at, text in ticks(low, high)]
+    axis = "".join(f'<text x="{at}" y="1em">{text}</text>' for at, text in marked)
+    guides = "".join(f'<line class="guide" x1="{at}" x2="{at}" y1="0" y2="100%"/>' for at, _ in marked)
+    found = []
+    for row in rows:
+        inner = ""
+        if finite(row.score) and not low <= row.score * factor <= high:
+            inner = '<text x="98%" y="50%">→</text>' if row.score * factor > high else '<text x="6%" y="50%">←</text>'
+        elif finite(row.score):
+            if finite(row.low) and finite(row.high):
+                x1, x2 = (place(min(max(end * factor, low), high)) for end in (row.low, row.high))
+                inner = f'<line class="range" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
+            inner += f'<circle cx="{place(row.score * factor)}" cy="50%" r="5"/>'
+        found.append(Markup(f'<svg class="strip" aria-hidden="true">{guides}{inner}</svg>'))
+    return Strips(Markup(f'<svg class="axis" aria-hidden="true">{axis}</svg>'), found)
+
+
+def _around(rows: Sequence[Drawn], factor: float) -> tuple[float, float]:
+    """The ends of an axis: of all teams, and of references unless these would press the teams together."""
+    found = [_ends(factor, (row for row in rows if row.reference == reference)) for reference in (False, True)]
+    if not any(found):
+        return math.nan, math.nan
+    low, high = span(found[0] or found[1], log=False)
+    wide_low, wide_high = span([*found[0], *found[1]], log=False)
+    return (wide_low, wide_high) if wide_high - wide_low <= MOST_WIDER * (high - low) else (low, high)
+
+
+def _ends(factor: float, rows: Iterable[Drawn]) -> list[float]:
+    return [end * factor for row in rows for end in (row.score, row.low, row.high) if finite(end)]
 
 
 def sides(metric: Metric, found: Mapping[str, Mapping[str, Score]]) -> str:
@@ -43,12 +95,13 @@ def sides(metric: Metric, found: Mapping[str, Mapping[str, Score]]) -> str:
     if not known:
         return ""
     dots = {
-        (row, side): Dot(name, score.value, score.low, score.high, side == "shifted")
-        for row, (name, each) in enumerate(known.items())
+        (row, side): Dot(score.value, score.low, score.high, side == "shifted")
+        for row, each in enumerate(known.values())
         for side, score in sorted(each.items())
     }
     digits = numbers.of(metric, dots.values())
-    low, high = span([x * digits.factor for x in _ends([*dots.values()])], log=False)
+    ends = [end * digits.factor for dot in dots.values() for end in dot[:3] if finite(end)]
+    low, high = span(ends, log=False)
     lines = [Line((low, high), (row, row), Look(GRID, "-", width=0.7)) for row in range(1, len(known))]
     labels = []
     for (row, side), dot in dots.items():
@@ -64,48 +117,10 @@ def sides(metric: Metric, found: Mapping[str, Mapping[str, Score]]) -> str:
     return svg(Drawing((_panel(metric, digits, (low, high), lines, labels, len(known)),), tuple(legend)), "sides")
 
 
-def final(metric: Metric, rows: Sequence[FinalRow]) -> str:
-    """The entries of a final ranking."""
-    scored = [(row, row.score) for row in rows if row.score is not None]
-    return _drawn(metric, [Dot(row.team, score, row.low, row.high, row.reference) for row, score in scored])
-
-
-def entries(metric: Metric, found: Sequence[Compared]) -> str:
-    """Entries that are compared."""
-    return _drawn(metric, [Dot(each.team, each.score, each.low, each.high, each.reference) for each in found])
-
-
-def _drawn(metric: Metric, dots: Sequence[Dot]) -> str:
-    known = [dot for dot in dots if finite(dot.score)]
-    references = [dot for dot in known if dot.reference][: MOST // 2]
-    teams = [dot for dot in known if not dot.reference][: MOST - len(references)]
-    shown = [dot for dot in known if dot in teams or dot in references]
-    if not shown:
-        return ""
-    panel = _rows(metric, shown, numbers.of(metric, shown))
-    legend = [Entry("teams", TEAM)] * bool(teams) + [Entry("reference", REFERENCE, hollow=True)] * bool(references)
-    return svg(Drawing((panel,), tuple(legend) if len(legend) > 1 else ()), "board")
-
-
-def _ends(dots: Sequence[Dot]) -> list[float]:
-    return [end for dot in dots for end in (dot.score, dot.low, dot.high) if finite(end)]
-
-
 def _dot(dot: Dot, digits: Digits, look: Look, height: float) -> Iterator[Line]:
     if finite(dot.low) and finite(dot.high):
         yield Line((dot.low * digits.factor, dot.high * digits.factor), (height, height), look)
-    yield Line((dot.score * digits.factor,), (height,), look, marks=None, hollow=dot.reference)
-
-
-def _rows(metric: Metric, dots: Sequence[Dot], digits: Digits) -> Panel:
-    low, high = span([end * digits.factor for end in _ends(dots)], log=False)
-    lines = [Line((low, high), (row, row), Look(GRID, "-", width=0.7)) for row in range(1, len(dots))]
-    labels = []
-    for row, dot in enumerate(dots):
-        lines += _dot(dot, digits, REFERENCE if dot.reference else TEAM, row + 0.72)
-        labels.append(Label(fitted(dot.name, 34), 0.01, row + 0.3))
-        labels.append(Label(digits.text(dot.score), 0.99, row + 0.3, "end"))
-    return _panel(metric, digits, (low, high), lines, labels, len(dots))
+    yield Line((dot.score * digits.factor,), (height,), look, marks=None, hollow=dot.hollow)
 
 
 def _panel(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -10,6 +10,7 @@ from markupsafe import Markup
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.records import Refused
 from shiftbench.challenge.web import figure, numbers, seen, threats
+from shiftbench.challenge.web.figure import Drawn
 from shiftbench.challenge.web.security import CHUNK
 from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import Next, Visit, whole
@@ -26,7 +27,22 @@ def home(visit: Visit) -> Mapping[str, Any]:
     """The boards and their phases, and what was announced."""
     server = visit.server
     boards = [seen.board(server, each) for each in server.challenge.boards]
-    return {"boards": boards, "announcements": server.ledger.announcements()}
+    leads = {each.slug: _lead(server, each) for each in server.challenge.boards}
+    return {"boards": boards, "leads": leads, "announcements": server.ledger.announcements()}
+
+
+def _lead(server: Server, chosen: Board) -> Mapping[str, Any]:
+    """The best teams of the phase of now, and the best reference, as they stand on the board."""
+    during, metric = server.phase(chosen.slug, None)[1], server.metric(chosen)
+    final = seen.final(server, chosen, during)
+    rows: Sequence[Drawn] = final.rows if final else server.rows(chosen, during)
+    teams = [row for row in rows if not row.reference]
+    best = [*teams[:3], *[row for row in rows if row.reference][:1]]
+    shown = [row for row in rows if any(row is each for each in best)]
+    return {
+        "phase": during.name, "rows": shown, "teams": len(teams), "numbers": numbers.of(metric, rows),
+        "strips": figure.strips(metric, shown),
+    }  # fmt: skip
 
 
 def _place(visit: Visit) -> tuple[Board, Phase]:
@@ -43,7 +59,7 @@ def board(visit: Visit) -> Mapping[str, Any]:
         "board": seen.board(server, chosen), "metric": server.metric(chosen), "standing": standing,
         "phase": standing.phase, "team": team, "numbers": numbers.of(server.metric(chosen), standing.rows),
         "files": server.public_names(chosen.slug), "labels": server.labels(chosen.slug, during.name), "chunk": CHUNK,
-        "picture": Markup(figure.board(server.metric(chosen), standing.rows)),
+        "strips": figure.strips(server.metric(chosen), standing.rows),
         "sides": Markup(figure.sides(server.metric(chosen), _sides(server, chosen, standing))),
         "versions": sorted({(row.labels, row.scorer) for row in standing.rows}), "quota": None, "form": None,
     }  # fmt: skip
@@ -70,15 +86,13 @@ def results(visit: Visit) -> Mapping[str, Any]:
     """The final ranking of a phase."""
     server = visit.server
     chosen, during = _place(visit)
-    final = seen.final(server, chosen, during)
-    if final is None:
-        raise Refused("expected a phase with a final ranking, found none yet.", status=404)
+    final = seen.ranking(server, chosen, during)
     phase, metric = seen.phase(server, chosen, during), server.metric(chosen)
     pairs = {pair: each for each in final.comparisons for pair in ((each.a, each.b), (each.b, each.a))}
     return {
         "board": seen.board(server, chosen), "phase": phase, "metric": metric, "final": final,
         "numbers": numbers.of(metric, final.rows), "pairs": pairs, "p_text": p_text,
-        "picture": Markup(figure.final(metric, final.rows)), "team": visit.user.team_name if visit.user else None,
+        "strips": figure.strips(metric, final.rows), "team": visit.user.team_name if visit.user else None,
         "disqualified": server.ledger.disqualified(), "labels": server.labels(chosen.slug, during.name),
     }  # fmt: skip
 
@@ -92,7 +106,7 @@ def compare(visit: Visit) -> Mapping[str, Any]:
     return {
         "board": seen.board(server, chosen), "phase": seen.phase(server, chosen, during), "comparison": found,
         "metric": metric, "numbers": numbers.of(metric, found.entries), "wanted": wanted,
-        "picture": Markup(figure.entries(metric, found.entries)),
+        "strips": figure.strips(metric, found.entries),
     }  # fmt: skip
 
 
