@@ -257,6 +257,22 @@ def test_requeue_and_fail_are_buttons_of_the_organiser_alone(anna: Visitor, orga
     assert server.ledger.submission(number).state == "uploaded"
 
 
+def test_the_desk_shows_faults_of_the_server_to_organisers_alone(anna: Visitor, organiser: Visitor, server: Server):
+    number, faults = sent(anna, anna.token()), server.uploads.state / "faults"
+    assert organiser.client.get(f"/desk/{number}/fault").status_code == 404
+    assert "What went wrong" not in organiser.client.get("/desk").text
+    faults.mkdir()
+    (faults / f"{number}.txt").write_text("ValueError: sealed-label-7f3a")
+    (faults / f"{number}.desk.txt").write_text("ValueError\n  scoring.py, line 7, in <module>\n")
+    assert f'href="/desk/{number}/fault"' in organiser.client.get("/desk").text
+    page = organiser.client.get(f"/desk/{number}/fault").text
+    assert "scoring.py, line 7, in &lt;module&gt;" in page
+    assert "sealed-label" not in page
+    told = organiser.client.get(f"/api/v1/desk/submissions/{number}/fault", headers=organiser.token()).json()
+    assert told == {"text": "ValueError\n  scoring.py, line 7, in <module>\n"}
+    assert anna.client.get(f"/desk/{number}/fault").status_code == 403
+
+
 def test_teams_see_neither_uploads_nor_submissions_of_others(anna: Visitor, server: Server):
     number = sent(anna, anna.token())
     other = Visitor(server).joined("ben@example.org", "Ben's")

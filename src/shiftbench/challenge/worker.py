@@ -33,6 +33,7 @@ DATABASE = "server.sqlite"
 BEATS_S = LEASE / SECOND / 8  # seconds between prolongations of a lease
 RESTS_S = 0.5  # seconds until an empty queue is looked at again
 PATIENCE_S = LEASE / SECOND  # for a database that is away
+FAULTS = "faults"  # in the state
 WEAK = "SHIFTBENCH_WEAK_SANDBOX"  # set to 1: work even where labels could be read by a hostile file's reader
 OURS = "a fault of the server: it costs no quota"
 T = TypeVar("T")
@@ -150,10 +151,11 @@ class Worker:
         self._patiently(lambda: self.ledger.fail(claimed.id, self.name, fault, problems))
 
     def _note_fault(self, number: int) -> None:
-        """Keep what went wrong on our side for the organiser: `faults/NUMBER.txt` in the state."""
+        """Keep what went wrong on our side: all of it for the host, where and what kind it was for the desk."""
         with suppress(OSError):
-            (self.state / "faults").mkdir(mode=0o700, exist_ok=True)
-            (self.state / "faults" / f"{number}.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            (self.state / FAULTS).mkdir(mode=0o700, exist_ok=True)
+            (self.state / FAULTS / f"{number}.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            (self.state / FAULTS / f"{number}.desk.txt").write_text(_told(sys.exc_info()[1]), encoding="utf-8")
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Call again while the database is away or its disk full, as long as a lease lasts."""
@@ -197,6 +199,19 @@ class Worker:
             shutil.rmtree(aside, ignore_errors=True)
             return False
         return True
+
+
+def _told(error: BaseException | None) -> str:
+    """Kinds and places of an error and of those behind it. What they say may be of sealed labels, our own does not."""
+    lines = list[str]()
+    while error is not None:
+        behind = error.__cause__ or error.__context__
+        own = isinstance(error, Fault) and behind is None
+        lines.append(f"{type(error).__name__}{f': {error}' if own else ''}")
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            lines.append(f"  {'/'.join(Path(frame.filename).parts[-3:])}, line {frame.lineno}, in {frame.name}")
+        error = behind
+    return "\n".join(lines) + "\n"
 
 
 def clock() -> int:

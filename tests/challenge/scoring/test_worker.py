@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from shiftbench.challenge import sandbox, worker
-from shiftbench.challenge.sandbox import Limits
+from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import Away
 from shiftbench.challenge.worker import Worker
@@ -101,6 +101,25 @@ def test_faults_of_ours_say_nothing_else(folder, state, ledger):
     assert (found.state, found.fault) == ("failed", "ours")
     assert found.problems == (worker.OURS,)
     assert "Seal the challenge again" in (state / "faults" / f"{number}.txt").read_text("utf-8")
+    told = (state / "faults" / f"{number}.desk.txt").read_text("utf-8")
+    assert told.startswith("Fault: main, development: expected the labels that were sealed, found others.")
+    assert "in _score" in told
+
+
+def test_the_desk_is_not_told_what_an_error_says_of_labels(folder, state, ledger, monkeypatch):
+    def read(*_args: object) -> None:
+        try:
+            raise ValueError("the label of r0 is 7.25")
+        except ValueError as error:
+            raise Fault("cannot read 7.25") from error
+
+    monkeypatch.setattr(worker.scoring, "evaluate", read)
+    number = submit(state, ledger, "ours", _content())
+    Worker(state, folder, _challenge(folder), ledger).step()
+    assert "7.25" in (state / "faults" / f"{number}.txt").read_text("utf-8")
+    told = (state / "faults" / f"{number}.desk.txt").read_text("utf-8")
+    assert "7.25" not in told
+    assert [line for line in told.splitlines() if line[0] != " "] == ["Fault", "ValueError"]
 
 
 def _challenge(folder):

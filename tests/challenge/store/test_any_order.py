@@ -147,7 +147,7 @@ class Challenge(RuleBasedStateMachine):
             self.ledger.claim("worker")  # leases end when somebody asks for work
             for each in [each for each in self.sent if each.state == "validating"]:
                 failed = each.tries >= MOST_TRIES
-                each.state, each.fault = ("failed", "ours") if failed else ("uploaded", None)
+                each.state, each.fault = ("failed", "submission") if failed else ("uploaded", None)
             for found in self.ledger.submissions(board=self.board, states=("validating",)):
                 one = next(each for each in self.sent if each.number == found.id)
                 one.state, one.tries = "validating", one.tries + 1

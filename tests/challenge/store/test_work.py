@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from shiftbench.challenge.store.records import LEASE, MOST_TRIES, OURS, Ladder, Refused
+from shiftbench.challenge.store.records import ENDED_WORKERS, LEASE, MOST_TRIES, Ladder, Refused
 from shiftbench.errors import SettingsError
 
 from .world import HIDDEN, OPEN, World, score
@@ -76,14 +76,22 @@ def test_a_worker_that_was_cut_off_goes_on_if_nobody_took_its_job(world: World):
     assert ledger.finish(number, "one", score(1.0))
 
 
-def test_what_ends_its_workers_fails_in_the_end_as_our_fault(world: World):
-    number, ledger = world.sent(world.team("Anna's")), world.ledger
+def test_what_ends_its_workers_again_and_again_counts_as_a_failure_and_the_organiser_is_told(world: World):
+    anna, ledger = world.team("Anna's"), world.ledger
+    number = world.sent(anna)
     for _ in range(MOST_TRIES):
         assert ledger.claim("w").id == number
         world.clock.now += LEASE + 1
     assert ledger.claim("w") is None
     found = ledger.submission(number)
-    assert (found.state, found.fault, found.problems) == ("failed", "ours", (OURS,))
+    assert (found.state, found.fault, found.problems) == ("failed", "submission", (ENDED_WORKERS,))
+    quota = ledger.quota("table", OPEN, anna.team)
+    assert (quota.used, quota.failures) == (0, 1)
+    assert [(act.user, act.action, act.subject.partition(":")[0]) for act in ledger.audit()] == [
+        (None, "gave up", f"submission {number}")
+    ]
+    ledger.requeue(number, world.user("organiser"))
+    assert ledger.quota("table", OPEN, anna.team).failures == 0
 
 
 def test_a_worker_that_finds_nothing_writes_nothing(world: World):

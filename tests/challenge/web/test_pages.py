@@ -35,7 +35,14 @@ def concluded(world: World) -> None:
 
 def test_what_the_ladder_did_not_tell_is_shown_when_the_phase_is_concluded(own_world: World) -> None:
     visitor, number = own_world.roles["visitor"].client, own_world.numbers["hidden"]
-    assert visitor.get("/boards/table/results?phase=evaluation").status_code == 404
+    early = visitor.get(f"{API}/boards/table/evaluation/results")
+    assert (early.status_code, early.json()["problems"]) == (409, [
+        "expected a phase with a final ranking, found none of evaluation yet: it ends at 2023-11-23 22:13 UTC, and is "
+        "ranked after that."
+    ])  # fmt: skip
+    own_world.clock.now = START + DAY
+    over = visitor.get("/boards/table/results?phase=warm-up")
+    assert (over.status_code, "waits for the organiser to conclude it" in over.text) == (409, True)
     concluded(own_world)
     page = visitor.get("/boards/table/results?phase=evaluation").text
     assert all(word in page for word in ("0.841", "0.829", "0.853", "Ben&#39;s"))

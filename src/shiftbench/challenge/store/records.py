@@ -17,6 +17,10 @@ UPLOAD_LASTS = DAY  # and so is one that takes longer: else bytes could be chose
 LEASE = 120 * SECOND
 MOST_TRIES = 5
 OURS = "a fault of the server: it costs no quota"
+ENDED_WORKERS = (
+    "expected a file that can be scored, found one whose workers ended again and again, as they do without enough "
+    "memory. It counts as a failure; the organiser has been told, and can score it again"
+)
 WAITING = ("uploaded", "validating", "scoring")  # states of submissions in the queue
 ROLES = ("participant", "organiser", "admin")
 Better = Literal["min", "max"]

@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Connection, and_, case, exists, insert, or
 from shiftbench.challenge.store import schema
 from shiftbench.challenge.store.boards import Boards, climbed
 from shiftbench.challenge.store.records import (
+    ENDED_WORKERS,
     LEASE,
     MOST_TRIES,
-    OURS,
     WAITING,
     NewScore,
     Refused,
@@ -62,8 +62,12 @@ class Work(Boards):
     def _expire(self, c: Connection, now: int) -> None:
         table = schema.submissions
         past = and_(table.c.state.in_(WORKED_ON), table.c.lease < now)
-        failed = {"state": "failed", "fault": "ours", "problems": json.dumps([OURS])}
-        c.execute(update(table).where(past, table.c.tries >= MOST_TRIES).values(**failed, **_ENDED))
+        failed = {"state": "failed", "fault": "submission", "problems": json.dumps([ENDED_WORKERS])}
+        given_up = update(table).where(past, table.c.tries >= MOST_TRIES).values(**failed, **_ENDED)
+        for number in sorted(c.execute(given_up.returning(table.c.id)).scalars()):
+            self._note(
+                c, now, None, "gave up", f"submission {number}: {MOST_TRIES} workers ended while they were at it"
+            )
         c.execute(update(table).where(past).values(state="uploaded", **_ENDED))
 
     def heartbeat(self, number: int, worker: str, state: str) -> bool:

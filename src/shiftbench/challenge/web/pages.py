@@ -51,6 +51,7 @@ PAGES: tuple[Page, ...] = (
     Page("/submissions", "submissions.html", submissions.submissions, "user"),
     Page("/submissions/{number}", "submission.html", submissions.submission, "user"),
     Page("/desk", "desk/queue.html", desk.queue, "organiser"),
+    Page("/desk/{number}/fault", "desk/fault.html", desk.fault, "organiser"),
     Page("/desk/teams", "desk/teams.html", desk.teams, "organiser"),
     Page("/desk/people", "desk/people.html", desk.people, "organiser"),
     Page("/desk/phases", "desk/phases.html", desk.phases, "organiser"),

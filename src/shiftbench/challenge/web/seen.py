@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from shiftbench.challenge.definition import Board, Phase
+from shiftbench.challenge.definition import Board, Phase, moment
 from shiftbench.challenge.store.records import Quota, Refused, Row, Score, Submission, User
 from shiftbench.challenge.web.results import MOST_COMPARED
 from shiftbench.challenge.web.server import Server
@@ -231,6 +231,23 @@ def final(server: Server, chosen: Board, during: Phase) -> FinalRanking | None:
     pairs = [Pair(**{name: each[name] for name in Pair.__dataclass_fields__}) for each in found.ranking["comparisons"]]
     level, rule = float(found.ranking["level"]), str(found.ranking.get("rule", RULE_BEFORE))
     return FinalRanking(found.at, chosen.metric, level, rule, rows, pairs)
+
+
+def ranking(server: Server, chosen: Board, during: Phase) -> FinalRanking:
+    """The final ranking of a phase.
+
+    Raises:
+        Refused: with status 409, saying when there will be one.
+    """
+    if (found := final(server, chosen, during)) is not None:
+        return found
+    if during.ends is None:
+        when = "it has no end, so its board is all there is"
+    elif server.clock() < during.ends:
+        when = f"it ends at {moment(during.ends):%Y-%m-%d %H:%M} UTC, and is ranked after that"
+    else:
+        when = f"it has ended at {moment(during.ends):%Y-%m-%d %H:%M} UTC, and waits for the organiser to conclude it"
+    raise Refused(f"expected a phase with a final ranking, found none of {during.name} yet: {when}.", status=409)
 
 
 def _final_row(server: Server, row: dict[str, Any], known: dict[int, Row]) -> FinalRow:

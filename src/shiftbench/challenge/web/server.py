@@ -117,6 +117,22 @@ class Server:
             return self.ledger.submissions(**which)
         return self.ledger.submissions(team=user.team, **which) if user.team is not None else []
 
+    def fault(self, number: int) -> str:
+        """What went wrong on the server's side when a submission was scored, for its organisers.
+
+        Raises:
+            Refused: with status 404, if nothing did.
+        """
+        try:
+            return (self.uploads.state / "faults" / f"{number}.desk.txt").read_text("utf-8")
+        except FileNotFoundError:
+            raise Refused("expected a submission with a fault of the server, found none.", status=404) from None
+
+    def faults(self) -> set[int]:
+        """The submissions with a fault of the server that was noted."""
+        found = (path.name.removesuffix(".desk.txt") for path in (self.uploads.state / "faults").glob("*.desk.txt"))
+        return {int(each) for each in found if each.isdigit()}
+
     def join(self, code: str, user: User) -> None:
         """Join the team of a code, as far as the challenge allows its size."""
         self.ledger.join(code, user.id, most=self.challenge.team_size)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import FileResponse
 
-from shiftbench.challenge.store.records import Announcement, Refused, User
+from shiftbench.challenge.store.records import Announcement, User
 from shiftbench.challenge.web import seen, threats
 from shiftbench.challenge.web.api.bodies import Entries, Layers, Number
 from shiftbench.challenge.web.downloads import page_of
@@ -73,10 +73,8 @@ def add(api: APIRouter, server: Server, known: Callable[[Request], User | None])
 
     @api.get("/boards/{board}/{phase}/results")
     def results(board: str, phase: str) -> seen.FinalRanking:
-        """The final ranking of a phase, once there is one."""
-        if (found := seen.final(server, *server.phase(board, phase))) is None:
-            raise Refused("expected a phase with a final ranking, found none yet.", status=404)
-        return found
+        """The final ranking of a phase; 409 before there is one, saying when there will be."""
+        return seen.ranking(server, *server.phase(board, phase))
 
     @api.get("/boards/{board}/{phase}/compare")
     def compare(board: str, phase: str, entry: Entries) -> seen.Comparison:

@@ -86,6 +86,12 @@ class Text(BaseModel, extra="forbid"):
     text: Annotated[str, Field(min_length=1, max_length=4_000)]
 
 
+class Told(BaseModel):
+    """Lines of text."""
+
+    text: str
+
+
 class Me(BaseModel):
     """The account of the token."""
 

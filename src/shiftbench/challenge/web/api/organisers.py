@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from shiftbench.challenge.store.records import WAITING, Act, Announcement, Invitation, Refused, Team, User
 from shiftbench.challenge.web import seen
-from shiftbench.challenge.web.api.bodies import Because, Count, Invite, Number, Old, Progress, Role, Secret, Text
+from shiftbench.challenge.web.api.bodies import Because, Count, Invite, Number, Old, Progress, Role, Secret, Text, Told
 from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import readable
 
@@ -40,6 +40,11 @@ def _add_work(api: APIRouter, server: Server, organising: Callable[..., User]) -
         """Score a submission again that failed or hangs, or end it."""
         server.ledger.requeue(number, user) if act == "requeue" else server.ledger.stop(number, user)
         return seen.submission(server, user, number)
+
+    @api.get("/desk/submissions/{number}/fault")
+    def fault(number: Number, user: Organiser) -> Told:
+        """What kind of fault of the server there was when a submission was scored, and where."""
+        return Told(text=server.fault(number))
 
     @api.get("/desk/audit")
     def audit(user: Organiser, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> list[Act]:

@@ -18,7 +18,13 @@ def queue(visit: Visit) -> Mapping[str, Any]:
     ledger = visit.server.ledger
     waiting = ledger.submissions(states=WAITING)
     recent = ledger.submissions(states=("scored", "failed", "cancelled"), limit=RECENT)
-    return {"waiting": waiting[::-1], "recent": recent, "ahead": ledger.ahead()}
+    return {"waiting": waiting[::-1], "recent": recent, "ahead": ledger.ahead(), "faults": visit.server.faults()}
+
+
+def fault(visit: Visit) -> Mapping[str, Any]:
+    """What went wrong on the server's side when a submission was scored."""
+    number = visit.number()
+    return {"number": number, "text": visit.server.fault(number)}
 
 
 def teams(visit: Visit) -> Mapping[str, Any]:
