@@ -1,7 +1,8 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but Python 3.11 or later.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Modules are compiled when they are first imported: most never are, and pip would take a minute for all of them.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 PORT ?= 8000
 
