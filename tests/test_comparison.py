@@ -103,9 +103,9 @@ def test_bold_and_verdict_name_the_systems_of_rank_one(report):
         (told,) = (
             text for text in verdict(replace(report, task="regression")) if text.startswith(f"Lowest RMSE {words}")
         )
-        others = [name for name in here if f"{words}: {name}," not in told]
+        others = [name for name in here if f"{words}: “{name}”," not in told]
         counted = len(others) > 3 and f"; {len(others)} of the 8 others share rank 1 with it" in told
-        assert counted or all(name in told.partition(";")[2] for name in others)
+        assert counted or all(f"“{name}”" in told.partition(";")[2] for name in others)
 
 
 def test_without_replicates_enough_for_a_test_nothing_is_ranked_or_bold():

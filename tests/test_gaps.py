@@ -169,10 +169,10 @@ def test_tables_verdict_and_files_say_on_how_many_records():
     report = build([(Records(N, "eval", SHIFTED), every)], Options(task="regression", threshold=1.0, intervals=NORMAL))
     own = int((SOME & SHIFTED).sum())
     told = " ".join(verdict(report))
-    assert f"By RMSE, model beats the baseline raw (on {own} of {SHIFTED.sum()} records) on shifted data." in told
+    assert f"By RMSE, “model” beats the baseline “raw” (on {own} of {SHIFTED.sum()} records) on shifted data." in told
     for kind in ("answers", "joint"):
         note = next(grid for grid in grids(report) if grid.kind == kind).note
-        assert f"compared where both have one: raw on {SOME.sum()} of {N} records (in-domain" in note
+        assert f"compared where both have one: “raw” on {SOME.sum()} of {N} records (in-domain" in note
     rows = next(grid for grid in grids(report) if grid.kind == "comparisons").rows
     assert {row.cells[2].text for row in rows} == {str((SOME & side).sum()) for side in (SHIFTED, ~SHIFTED, True)}
     table = pl.read_csv(csv(report).encode()).filter(system="raw", subset="shifted", metric="rmse")
@@ -191,8 +191,8 @@ def test_a_lower_score_on_easier_records_of_its_own_does_not_lead():
     assert values["raw"] < values["model"]
     assert {r.system: r.rank for r in report.ranks if r.metric == "rmse"} == {"model": 1, "raw": 2}
     (told,) = (text for text in verdict(report) if text.startswith("Lowest RMSE"))
-    assert told.startswith("Lowest RMSE over all records: model,")
-    assert told.endswith(" on 120 of 240 records, but model is found better on common records.")
+    assert told.startswith("Lowest RMSE over all records: “model”,")
+    assert told.endswith(" on 120 of 240 records, but “model” is found better on common records.")
 
 
 def test_each_set_of_records_holds_what_is_needed_on_it():

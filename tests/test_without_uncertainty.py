@@ -69,7 +69,7 @@ def test_the_other_system_keeps_all_that_its_uncertainty_gives(report):
 def test_the_report_says_that_there_is_no_uncertainty_and_no_more_of_it():
     alone = made(bare(np.random.default_rng(0)))
     told = " ".join([*verdict.verdict(alone), *alone.warnings])
-    assert told.count("bare gives no uncertainty, so whether it knows where it is wrong cannot be told.") == 1
+    assert told.count("“bare” gives no uncertainty, so whether it knows where it is wrong cannot be told.") == 1
     assert told.count("uncertainty") == 1
     assert "R-AUC" not in told
     assert page.html(alone)

@@ -242,7 +242,7 @@ def test_quantile_forecasts_are_compared_by_their_pinball_loss(shiftbench: Shift
     (found,) = (each for each in report.comparisons if (each.metric, each.subset) == ("pinball", "full"))
     assert found.difference < 0
     text = front.findings(report)[0].text
-    assert text.startswith("a is better by")
+    assert text.startswith("“a” is better by")
     assert "in pinball loss" in text
 
 

@@ -555,6 +555,15 @@ def test_what_conformal_intervals_cost_is_told(rng):
     ), (told, values)
 
 
+def test_conformal_intervals_that_would_be_infinite_are_told_as_such(rng):
+    error = rng.normal(size=N)
+    system = scored.regression("m", Gaussian(np.zeros((1, N)), np.full((1, N), 0.25)), error, role="model")
+    member = np.arange(N) < 8  # in-domain 4: of 90 % at least 9 are needed
+    split, apart = set_aside(Records(N, shifted=SHIFTED), [system], member)
+    (told,) = (each.text for each in front.findings(build([split], FEW, calibration=apart)) if "infinite" in each.text)
+    assert told.endswith(" Conformal intervals would be infinite: too few calibration records.")
+
+
 def test_a_leak_stands_with_the_answer():
     report = regression()
     leak = Leak(main_split(report), "day", 60, 100, 1.4, 1.2, 1.6)

@@ -422,22 +422,36 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     side, own = next(reversed(scores.items()))
     nominal, digits = metric.nominal, case.digits(metric.name)
     off = abs(own.value - nominal)
-    found, sizes = {}, {}
+    found, sizes, endless = {}, {}, list[str]()
     for rule in RULES.values():
-        score, size = (case.score(system.name, side, name(rule.name, nominal)) for name in (coverage_name, size_name))
-        if score is None or size is None or not finite(size.value):  # infinite ones contain everything
+        score = case.score(system.name, side, coverage_name(rule.name, nominal))
+        size = case.scores.get((system.name, case.split, side, size_name(rule.name, nominal)))
+        if score is None or size is None:
+            continue
+        if not finite(size.value):  # infinite ones contain everything
+            endless.append(rule.title)
             continue
         if not (rule.needs == "weights" and _hardly_overlap(case, side)):
             title = rule.title.removeprefix("conformal").lstrip(", ")
             found[title], sizes[title] = score, size
     best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
-    if best is None or _reading(own, nominal) == "hold" or abs(found[best].value - nominal) > off / 2:
+    if _reading(own, nominal) == "hold":
         return ""
+    if best is None or abs(found[best].value - nominal) > off / 2:
+        return _endless(endless[0]) if endless else ""
     shown = [title for title in found if title in ("", best)]
     told = ", ".join(f"{title} {digits.text(found[title].value)} %".lstrip() for title in shown)
     where = " on shifted data" * (side == "shifted")
     cost = _width(case, system, nominal, side, [sizes[title] for title in shown])
     return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {told}{where}, and are {cost}."
+
+
+def _endless(title: str) -> str:
+    """That the intervals of a rule are infinite: those of split conformal all, others for some records."""
+    kind = title.removeprefix("conformal").lstrip(", ")
+    if not kind:
+        return " Conformal intervals would be infinite: too few calibration records."
+    return f" Conformal intervals {kind} would be infinite for some records: too few calibration records are like them."
 
 
 def _width(case: Case, system: System, nominal: float, side: str, sizes: list[Score]) -> str:

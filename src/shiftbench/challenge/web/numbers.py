@@ -36,4 +36,4 @@ def of(metric: Metric, scored: Iterable[Scored]) -> Digits:
 
 def unit(metric: Metric) -> str:
     """What stands behind the title of a score."""
-    return "%" if metric.scale == "percent" else ""
+    return {"percent": "%", "points": "points"}.get(metric.scale, "")
