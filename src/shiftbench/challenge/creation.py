@@ -18,14 +18,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shiftbench.challenge import definition, manifest
+from shiftbench.challenge import definition, manifest, sealed_labels
 from shiftbench.challenge.definition import TABLE, Board, Challenge, Phase, Subset
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.progress import Progress, silent
 
 DEVELOPMENT, EVALUATION = "development", "evaluation"
-DAY = 86_400_000_000  # microseconds
+SECOND = 1_000_000  # microseconds
+DAY = 86_400 * SECOND
+DEVELOPMENT_DAYS = 30.0  # of a folder's labels, unless the organiser says otherwise
 SEED, SPLIT = "seed.json", "split.json"
 
 
@@ -57,7 +59,7 @@ class Terms:
 
         All others are open as long as development.
         """
-        starts = time.time_ns() // 1_000 if self.starts is None else self.starts
+        starts = int(time.time()) * SECOND if self.starts is None else self.starts
         first = _after(starts, self.days)
         times = dict.fromkeys(names, (starts, first))
         if EVALUATION in names:
@@ -67,7 +69,7 @@ class Terms:
 
 
 def _after(starts: int, days: float | None) -> int | None:
-    return None if days is None else starts + round(days * DAY)
+    return None if days is None else starts + max(round(days * DAY / SECOND), 1) * SECOND
 
 
 @dataclass(frozen=True)
@@ -187,11 +189,14 @@ def from_files(
     """
 
     def build(place: Place) -> Board:
+        examples = dict[str, Path]()
         for phase, truth in truths.items():
             if not truth.exists():
                 raise SettingsError(f"{truth}: expected the labels of the phase {phase}, found nothing there.")
             if track == TABLE:
-                _truth_of_table(truth, place.sealed(phase, "truth.parquet"))
+                goal = place.sealed(phase, sealed_labels.NAME)
+                sealed_labels.write(truth, goal)
+                examples[phase] = goal
             else:
                 name = manifest.TRUTH + ("" if truth.is_dir() else "".join(truth.suffixes[-2:]))
                 _copy(truth, place.sealed(phase, name))
@@ -199,6 +204,9 @@ def from_files(
                 _copy(path, place.baseline(phase, f"{name}{''.join(path.suffixes[-2:])}"))
         if public is not None:
             _copy(public, place.public() if public.is_dir() else place.public(public.name))
+        if not any(path.name.startswith("example") for path in place.public().rglob("*")):
+            for phase, truth in examples.items():
+                _example(truth, place, phase)
         return of_board(terms, track, {phase: phase != DEVELOPMENT for phase in truths})
 
     return build
@@ -221,9 +229,31 @@ def of_folder(terms: Terms, folder: Path, track: str) -> Build:
         raise SettingsError(
             f"{folder}: expected folders of phases with labels, such as {EVALUATION}/truth.csv, found none. Make one."
         )
+    if terms.days is None and {DEVELOPMENT, EVALUATION} <= {*truths}:  # else both would be open at once
+        terms = replace(terms, days=DEVELOPMENT_DAYS)
     public = folder / manifest.PUBLIC
     return from_files(
         terms, track=track, truths=truths, public=public if public.is_dir() else None, baselines=baselines
+    )
+
+
+def _example(truth: Path, place: Place, phase: str) -> None:
+    """Write the form of a submission, which tells nothing but ids and, of classes, the name of one.
+
+    Answers are 0, or the class that sorts first; ids are sorted, as their order could tell about labels.
+    """
+    import numpy as np
+    import polars as pl
+
+    from shiftbench.io import tables
+
+    frame = tables.read_table(truth, retype=False)
+    ids, target = frame["id"].sort(), frame["target"]
+    answer = 0.0 if target.dtype.is_numeric() else str(target.cast(pl.String).sort()[0])
+    spread = np.random.default_rng(place.seed).uniform(0.5, 1.5, frame.height)
+    answers = pl.Series("answer", [answer] * frame.height)
+    tables.write_table(
+        pl.DataFrame([ids, answers, pl.Series("uncertainty", spread)]), place.public(phase, "example.csv")
     )
 
 
@@ -233,29 +263,6 @@ def _copy(source: Path, goal: Path) -> None:
         shutil.copytree(source, goal, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".shiftbench*"))
     else:
         shutil.copyfile(source, goal)
-
-
-def _truth_of_table(source: Path, goal: Path) -> None:
-    """Write a table of labels as the scorer reads it."""
-    import polars as pl
-
-    from shiftbench.io import tables
-
-    frame = tables.read_table(source)
-    if missing := [name for name in ("id", "target", "shifted") if name not in frame.columns]:
-        raise SettingsError(
-            f"{source}: expected columns id, target and shifted, found no {', '.join(missing)}. Rename or add them; "
-            "shifted is 1 where the world has shifted, else 0."
-        )
-    ids = tables.native_ids(frame, "id", where=source.name).cast(pl.String)
-    shifted = tables.numbers(frame, "shifted", where=source.name)
-    problems = [] if set(shifted) <= {0.0, 1.0} else ["shifted: expected 0 and 1, found other values"]
-    problems += ["target: expected a value in each row, found none in some"] * bool(frame["target"].null_count())
-    if problems:
-        raise SettingsError(*(f"{source}: {problem}. Correct the table." for problem in problems))
-    columns = [ids.alias("id"), pl.Series("shifted", shifted == 1.0)]
-    columns += [frame["cluster"].cast(pl.String)] if "cluster" in frame.columns else []
-    tables.write_table(frame.with_columns(columns), goal)
 
 
 # --- from a track -----------------------------------------------------------------------------------------------------

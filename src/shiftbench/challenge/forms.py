@@ -144,16 +144,15 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
     numeric = labels[TARGET].dtype.is_numeric()
     systems, problems = [], list[str]()
     for name, held in arrays.items():
-        table = answers(held)
-        given = predicted(held) if table is None else table
-        ids = table[ID] if table is not None else pl.Series(predicted_ids(given), dtype=pl.String)
+        told = given(held)
+        ids = told[ID] if isinstance(told, pl.DataFrame) else pl.Series(list(told.ids), dtype=pl.String)
         if missing := _missing(ids, labels, name):
             problems += missing
             continue
-        if isinstance(given, pl.DataFrame):
-            systems.append(_answered(given, labels, columns, name, numeric=numeric))
+        if isinstance(told, pl.DataFrame):
+            systems.append(_answered(told, labels, columns, name, numeric=numeric))
         else:
-            systems.append(scored_table.against(given, labels, columns, name=name, file=name, truth=truth))
+            systems.append(scored_table.against(told, labels, columns, name=name, file=name, truth=truth))
     if problems:
         raise PredictionsError(*problems)
     joined = line_up(systems)
@@ -165,9 +164,10 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
     return ScoredFiles(task, [(joined.records, joined.systems)], options)
 
 
-def predicted_ids(given: Any) -> list[str]:
-    """The ids of predictions."""
-    return list(given.ids)
+def given(arrays: Arrays) -> Any:
+    """What was handed in for an organiser's table: a table of answers and uncertainties, or predictions."""
+    table = answers(arrays)
+    return predicted(arrays) if table is None else table
 
 
 def _missing(ids: pl.Series, labels: pl.DataFrame, name: str) -> list[str]:

@@ -16,30 +16,33 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from shiftbench.challenge import definition
+from shiftbench.challenge import definition, sealed_labels
 from shiftbench.challenge.definition import Board, Challenge
 from shiftbench.errors import SettingsError, ShiftbenchError, first_line
 from shiftbench.io import files
 
 FILE = "manifest.json"
 PUBLIC, SEALED, BASELINES = "public", "sealed", "baselines"
-TRUTH, NONCE = "truth", "nonce"
+TRUTH, NONCE = sealed_labels.STEM, "nonce"
 FORMAT = 1
 
 
-def seal(folder: Path) -> str:
+def seal(folder: Path, note: Callable[[str], object] = str) -> str:
     """Hash everything again, and make the sealed files readable for their owner alone; returns the manifest's hash.
+
+    Corrected labels beside those of a phase, in any format that `creation` takes, take their place; `note` is told.
 
     Raises:
         SettingsError: naming everything that is missing.
     """
     challenge = definition.read(folder / definition.FILE)
-    if problems := _incomplete(folder, challenge):
-        raise SettingsError(*problems)
+    problems = _corrected(folder, challenge, note)
+    if problems := [*problems, *_incomplete(folder, challenge)]:
+        raise SettingsError(*dict.fromkeys(problems))
     for board, phase in _phases(challenge):
         nonce = folder / SEALED / board / phase / NONCE
         if not nonce.exists():
@@ -125,11 +128,14 @@ def _phases(challenge: Challenge) -> Iterator[tuple[str, str]]:
 def _incomplete(folder: Path, challenge: Challenge) -> list[str]:
     """What a challenge lacks or names wrongly."""
     problems = list[str]()
-    for board, phase in _phases(challenge):
-        try:
-            truth(folder, board, phase)
-        except SettingsError as error:
-            problems += error.problems
+    for board in challenge.boards:
+        for phase in board.phases:
+            try:
+                found = truth(folder, board.slug, phase.name)
+            except SettingsError as error:
+                problems += error.problems
+            else:
+                problems += sealed_labels.problems(found, table=board.track == definition.TABLE)
     problems += [problem for board in challenge.boards for problem in _misnamed(board)]
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
@@ -137,6 +143,22 @@ def _incomplete(folder: Path, challenge: Challenge) -> list[str]:
             problems.append(
                 f"{place}: expected files and folders, found a link or the like. Put the file itself there."
             )
+    return problems
+
+
+def _corrected(folder: Path, challenge: Challenge, note: Callable[[str], object]) -> list[str]:
+    """Let corrected labels take the place of those that were sealed; what is wrong with them."""
+    problems = list[str]()
+    held = _read(folder) if (folder / FILE).is_file() else {}
+    for board in challenge.boards:
+        for phase in board.phases:
+            start = f"{SEALED}/{board.slug}/{phase.name}/"
+            known = {name.removeprefix(start): found for name, found in held.items() if name.startswith(start)}
+            try:
+                if said := sealed_labels.correct(folder / start, known, table=board.track == definition.TABLE):
+                    note(said)
+            except ShiftbenchError as error:
+                problems += error.problems
     return problems
 
 

@@ -74,8 +74,11 @@ def validate(board: Board, file: Path) -> list[str]:
     try:
         arrays = form.intake.parse(file)
         problems = form.problems(arrays)
-        with tempfile.TemporaryDirectory() as folder:
-            form.intake.restore(arrays, Path(folder))
+        if form.track is None:
+            forms.given(arrays)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                form.intake.restore(arrays, Path(folder))
     except MissingExtraError:
         raise
     except ShiftbenchError as error:

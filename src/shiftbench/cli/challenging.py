@@ -133,7 +133,21 @@ def new(
             build = _of_table(terms, place if what else None, config, fitted, progress)
         creation.add(out, terms, build)
     say(f"public:   {out / manifest.PUBLIC / terms.slug}\nsealed:   {out / manifest.SEALED / terms.slug}")
+    _say_phases(out, terms)
     say(f"settings: {out / 'challenge.toml'}\nnext:     shiftbench serve {out}")
+
+
+def _say_phases(folder: Path, terms: Terms) -> None:
+    """Tell when the phases of a new board are, and what was not decided."""
+    from shiftbench.challenge import definition
+
+    phases = definition.read(folder / definition.FILE).board(terms.slug).phases
+    for phase in phases:
+        starts, ends = (None if at is None else f"{definition.moment(at):%Y-%m-%d %H:%M} UTC"
+                        for at in (phase.starts, phase.ends))  # fmt: skip
+        say(f"phase:    {phase.name} from {starts} to {ends or 'no end'}")
+    if terms.days is None and any(phase.ends is not None for phase in phases):
+        say("          (30 days of development, as no --days was given; change both in challenge.toml)")
 
 
 def _of_table(terms: Terms, table: Path | None, config: Path | None, fitted: Fitted, progress: Progress) -> Build:
@@ -161,7 +175,7 @@ def seal(folder: Folder) -> None:
     """Hash a challenge again, after labels were corrected or sets added."""
     from shiftbench.challenge import manifest
 
-    say(f"manifest {manifest.seal(folder)}")
+    say(f"manifest {manifest.seal(folder, say)}")
 
 
 def check(folder: Folder) -> None:

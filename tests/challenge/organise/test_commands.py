@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from shiftbench.challenge import definition, manifest, receipts, references
+from shiftbench.challenge import definition, manifest, receipts, references, scoring
+from shiftbench.challenge.definition import Board
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import NewScore
 from tests.cli.conftest import Shiftbench
@@ -60,11 +62,42 @@ def rows(export: str) -> list[str]:
     return [line for line in Path(export).read_text().splitlines() if '"table": "clock"' not in line]
 
 
+def test_phases_of_a_folder_follow_each_other_at_whole_seconds_and_have_an_example(
+    shiftbench: Shiftbench, tmp_path: Path
+):
+    labels(tmp_path / "given")
+    (tmp_path / "given/final").rename(tmp_path / "given/evaluation")
+    (tmp_path / "given/development").mkdir()
+    (tmp_path / "given/development/truth.csv").write_text("id,target,shifted\nz,warm,0\ny,cold,1\n")
+    said = shiftbench("challenge", "new", tmp_path / "given", "--out", "two", "--metric", "rmse")
+    assert said.code == 0, said.err
+    development, evaluation = definition.read(tmp_path / "two/challenge.toml").boards[0].phases
+    assert development.ends == evaluation.starts == development.starts + 30 * 86_400 * 10**6
+    assert development.starts % 10**6 == 0
+    assert not re.search(r"\d\d:\d\d:\d\d\.", (tmp_path / "two/challenge.toml").read_text())
+    assert f"phase:    evaluation from {definition.moment(evaluation.starts):%Y-%m-%d %H:%M} UTC to no end" in said.out
+    assert "(30 days of development, as no --days was given" in said.out
+    for phase, board_ids in (("evaluation", "abc"), ("development", "yz")):
+        example = tmp_path / f"two/public/main/{phase}/example.csv"
+        assert scoring.validate(Board("main", "Main", "rmse", ()), example) == []
+        lines = [line.split(",") for line in example.read_text().splitlines()[1:]]
+        assert [line[0] for line in lines] == [*board_ids]
+        assert {line[1] for line in lines} == ({"0.0"} if phase == "evaluation" else {"cold"})
+
+
+def test_an_example_of_the_organiser_is_the_only_one(shiftbench: Shiftbench, tmp_path: Path):
+    labels(tmp_path / "given")
+    (tmp_path / "given/public/example.parquet").write_text("mine")
+    assert shiftbench("challenge", "new", tmp_path / "given", "--out", "one", "--metric", "rmse").code == 0
+    found = sorted(path.name for path in (tmp_path / "one/public/main").rglob("*"))
+    assert found == ["example.parquet", "inputs.csv"]
+
+
 def test_a_folder_becomes_a_challenge_with_a_baseline(wind: Path):
     (board,) = definition.read(wind / "challenge.toml").boards
     assert (board.metric, board.track, [phase.name for phase in board.phases]) == ("rmse", "table", ["final"])
     assert [*manifest.baselines(wind, "main", "final")] == ["mean"]
-    assert manifest.public(wind, "main") == ["inputs.csv"]
+    assert manifest.public(wind, "main") == ["final/example.csv", "inputs.csv"]
 
 
 def test_a_baseline_is_kept_by_content_and_scored_as_a_reference(ledger: Ledger, wind: Path):
@@ -106,6 +139,10 @@ def test_a_second_board_and_its_check(shiftbench: Shiftbench, wind: Path, tmp_pa
     (wind / "sealed/more/final/truth.parquet").write_bytes(b"x")
     said = shiftbench("challenge", "check", "wind")
     assert (said.code, "expected the file that was sealed" in said.err) == (2, True)
+    said = shiftbench("challenge", "seal", "wind")
+    assert (said.code, "truth.parquet: expected Parquet, as its suffix says" in said.err) == (2, True)
+    (wind / "sealed/more/final/truth.parquet").unlink()
+    (wind / "sealed/more/final/truth.csv").write_text(TRUTH)
     assert shiftbench("challenge", "seal", "wind").out.startswith("manifest ")
     assert shiftbench("challenge", "check", "wind").code == 0
 

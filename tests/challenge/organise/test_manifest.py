@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 import stat
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from shiftbench.challenge import definition, manifest
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.errors import SettingsError
+from shiftbench.io import tables
 
 FILES = {
     "public/one/data/inputs.csv": "id,x\n1,2\n", "sealed/one/dev/truth.csv": "id,target\n1,3\n",
@@ -105,7 +110,63 @@ def test_labels_that_are_missing_or_twice_are_named_together(folder: Path):
     write(folder, {"sealed/one/final/truth.parquet": "x"})
     with pytest.raises(SettingsError, match="sealed/one/dev: expected one file or folder truth") as raised:
         manifest.seal(folder)
-    assert "found truth.csv, truth.parquet" in raised.value.problems[1]
+    assert any("found truth.csv, truth.parquet" in problem for problem in raised.value.problems)
+    assert any("truth.parquet: expected" in problem and "Parquet" in problem for problem in raised.value.problems)
+
+
+def rows(folder: Path, phase: str = "dev") -> list[dict[str, object]]:
+    return tables.read_table(manifest.truth(folder, "one", phase)).to_dicts()
+
+
+@pytest.mark.parametrize("name", ["truth.csv", "truth.parquet", "truth.tsv.gz", "truth.npz"])
+def test_corrected_labels_in_any_format_take_the_place_of_the_old_ones(folder: Path, name: str, tmp_path_factory):
+    corrected = pl.DataFrame({"id": ["1", "2"], "target": [5.5, 6.5], "shifted": [0, 1]})
+    place, said = folder / "sealed/one/dev", list[str]()
+    if name == "truth.csv":  # beside one that was Parquet
+        (place / "truth.csv").unlink()
+        tables.write_table(corrected.with_columns(target=pl.Series([1.5, 1.5])), place / "truth.parquet")
+        manifest.seal(folder)
+    before = versions(folder)
+    aside = tmp_path_factory.mktemp("new") / name
+    if name.endswith(".npz"):
+        np.savez(aside, id=np.array([1, 2]), target=np.array([5.5, 6.5]), shifted=np.array([0, 1]))
+    elif name.endswith(".gz"):
+        aside.write_bytes(gzip.compress(b"id\ttarget\tshifted\n1\t5.5\t0\n2\t6.5\t1\n"))
+    else:
+        tables.write_table(corrected, aside)
+    shutil.copyfile(aside, place / name)
+    assert any(name in problem for problem in manifest.check(folder))
+    manifest.seal(folder, said.append)
+    assert [path.name for path in sorted(place.iterdir())] == ["nonce", "truth.parquet"]
+    assert [row["target"] for row in rows(folder)] == [5.5, 6.5]
+    assert [name in each and "replaced by the corrected" in each for each in said] == [True]
+    assert [old == new for old, new in zip(before, versions(folder), strict=True)] == [False, True]
+    assert manifest.check(folder) == []
+
+
+def test_corrected_labels_that_are_wrong_or_cannot_be_told_apart_are_refused_and_nothing_is_lost(folder: Path):
+    place = folder / "sealed/one/dev"
+    write(folder, {"sealed/one/dev/truth.tsv": "id\ttarget\n1\t4\n"})
+    with pytest.raises(SettingsError, match=r"truth\.tsv: expected columns id, target and shifted, found no shifted"):
+        manifest.seal(folder)
+    write(folder, {"sealed/one/dev/truth.tsv": "id\ttarget\tshifted\n1\t4\t2\n"})
+    with pytest.raises(SettingsError, match="shifted: expected 0 and 1, found other values"):
+        manifest.seal(folder)
+    assert (place / "truth.csv").read_text() == FILES["sealed/one/dev/truth.csv"]
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,8\n"})
+    with pytest.raises(
+        SettingsError, match=r"one corrected file beside them, found truth\.csv, truth\.tsv\. Leave one"
+    ):
+        manifest.seal(folder)
+    assert sorted(path.name for path in place.iterdir()) == ["nonce", "truth.csv", "truth.tsv"]
+
+
+def test_bytes_under_another_name_are_told(folder: Path):
+    place = folder / "sealed/one/dev"
+    (place / "truth.csv").rename(place / "truth.parquet")
+    with pytest.raises(SettingsError, match=r"truth\.parquet: expected .*Parquet"):
+        manifest.seal(folder)
+    assert any("truth.parquet: expected" in problem and "Parquet" in problem for problem in manifest.check(folder))
 
 
 @pytest.mark.parametrize(
