@@ -202,7 +202,7 @@ def test_says_what_it_is(name):
     assert metric.better in {"min", "max"} or (
         metric.better == "nominal" and metric.least < metric.nominal < metric.most
     )
-    assert metric.scale in {"percent", "fraction", "target", "error", "plain"}
+    assert metric.scale in {"percent", "points", "fraction", "target", "error", "plain"}
     assert all((metric.title, metric.formula, metric.source))
     assert not metric.area or metric.of_sums, "what is no function of sums has the retention of records"
     assert not metric.area or METRICS[metric.area].uses_uncertainty
