@@ -142,7 +142,7 @@ def test_a_system_without_answers_on_one_side_has_no_scores_there_and_no_nan():
     assert {r.system for r in report.ranks if r.subset == "in"} == set()  # no test: nothing else answers there
     grid = next(grid for grid in grids(report) if grid.kind == "answers")
     own, side = (SHIFTED & SOME).sum(), SHIFTED.sum()
-    assert f": raw on {own} of {N} records (in-domain 0 of {N - side}, shifted {own} of {side})." in grid.note
+    assert f": “raw” on {own} of {N} records (in-domain 0 of {N - side}, shifted {own} of {side})." in grid.note
 
 
 def test_a_system_without_any_answer_is_named_and_not_scored():
