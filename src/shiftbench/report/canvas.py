@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+import numpy as np
+import numpy.typing as npt
+
 from shiftbench.report.drawing import Drawing, Marks, Primitive, Words
 from shiftbench.report.style import DPI, SETTINGS, SUBSET_LOOKS, short
 from shiftbench.report.ticks import LONG, tick_text
@@ -39,14 +42,27 @@ def settings() -> Iterator[None]:
 
 def write_png(figure: Figure, target: Path | BinaryIO) -> None:
     """Write a figure as PNG (150 dpi), as `Figure.savefig` does, which would draw it twice."""
+    with _drawing(figure) as drawing:
+        drawing.print_png(target, metadata={"Software": None})
+
+
+def pixels(figure: Figure) -> npt.NDArray[np.uint8]:
+    """What `write_png` would write, as an array of bytes [H, W, 4]."""
+    with _drawing(figure) as drawing:
+        drawing.draw()
+        return np.asarray(drawing.buffer_rgba())
+
+
+@contextmanager
+def _drawing(figure: Figure) -> Iterator[Any]:
+    """A figure's canvas at 150 dpi."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     usual = figure.dpi
     try:
         figure.set_dpi(DPI)
         with settings():
-            drawing: Any = FigureCanvasAgg(figure)
-            drawing.print_png(target, metadata={"Software": None})
+            yield FigureCanvasAgg(figure)
     finally:
         figure.set_dpi(usual)
 

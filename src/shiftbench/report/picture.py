@@ -102,17 +102,19 @@ def _bytes(image: Any, *, few_colours: bool) -> bytes:
             raise TableError(
                 f"{image}: expected a PNG file, found: {error.strerror or error}. Check the path."
             ) from None
+    if few_colours:
+        return _reduced(image)
     buffer = io.BytesIO()
     canvas.write_png(image, buffer)
-    return _reduced(buffer) if few_colours else buffer.getvalue()
+    return buffer.getvalue()
 
 
-def _reduced(buffer: io.BytesIO) -> bytes:
-    """The PNG with a palette of 256 colours."""
+def _reduced(figure: Any) -> bytes:
+    """A figure as PNG with a palette of 256 colours."""
     from PIL import Image  # comes with matplotlib
 
     reduced = io.BytesIO()
-    whole = Image.open(buffer).convert("RGB")
+    whole = Image.fromarray(canvas.pixels(figure)).convert("RGB")
     whole.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(reduced, "PNG", optimize=True)
     return reduced.getvalue()
 
