@@ -72,19 +72,20 @@ def test_clusters_are_kept_apart_unless_cut_and_then_the_first_sentence_says_by_
 ) -> None:
     frame = days(1.0)
     frame.write_csv(tmp_path / "t.csv")
-    did(shiftbench("run", "t.csv", *WORDS, *QUICK, "--out", "apart"))
+    (tmp_path / "t.toml").write_text('[[methods]]\nname = "boosting"\niterations = 100\n')  # of no concern here
+    did(shiftbench("run", "t.csv", "--config", "t.toml", *WORDS, *QUICK, "--out", "apart"))
     parts = pl.read_parquet(tmp_path / "apart/partition/assignment.parquet").with_columns(frame["day"])
     assert parts.group_by("day").agg(pl.col("partition").n_unique())["partition"].max() == 1
     assert report(tmp_path / "apart").leaks == ()
-    assert verdict(report(tmp_path / "apart"))[0].startswith("boosting has RMSE")
+    assert verdict(report(tmp_path / "apart"))[0].startswith("“boosting” has RMSE")
     assert 'apart = "day"' in (tmp_path / "apart/run.toml").read_text()
 
     did(shiftbench("run", "--config", "apart/run.toml", "--cut-clusters", *QUICK, "--out", "cut"))
     assert "apart" not in (tmp_path / "cut/run.toml").read_text().splitlines()
-    (told,) = (text for text in verdict(report(tmp_path / "cut")) if "share their day" in text)
+    (told,) = (text for text in verdict(report(tmp_path / "cut")) if "share their “day”" in text)
     said = re.fullmatch(
-        r"Careful: in-domain is probably too good, as (all|[\d.]+ % of) in-domain records share their day with train; "
-        r"kept apart it would be about ([\d.]+)\.",
+        r"Careful: in-domain is probably too good, as (all|[\d.]+ % of) in-domain records share their “day” with "
+        r"train; kept apart it would be about ([\d.]+)\.",
         told,
     )
     assert said, told

@@ -83,7 +83,7 @@ def test_example_data_become_reports_and_the_papers_tables(
     written = (tmp_path / "tables/tables.md").read_text("utf-8")
     assert all(f"Table {number}" in written for number in (1, 2, 3, 4, 9, 10, 11, 12, 13))
     assert "example" in written
-    again = shiftbench("run", "weather", "--data", table, "--out", "run", *QUICK)
+    again = shiftbench("run", "weather", "--data", table, "--out", "run", "--task", "regression", *QUICK)
     assert again.code == 0, again.err
     assert Report.load(tmp_path / "run/regression/report/report.json").scores == regression.scores
 
