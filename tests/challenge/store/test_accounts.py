@@ -144,12 +144,28 @@ def test_a_name_is_kept_in_one_form_and_no_other_team_has_one_that_looks_like_it
     world.team("  Wind\u00a0 &   Ｗeather ")
     assert world.ledger.teams()[0].name == "Wind & Weather"
     assert world.ledger.team("Wind &\u2003Weather") == 1
-    for alike in ("wind & weather", "WIND&WEATHER", "Ｗｉｎｄ & Weather", "W\u0456nd & We\u0430ther", "W1nd & Weather"):
+    for alike in ("wind & weather", "WIND&WEATHER", "Ｗｉｎｄ & Weather", "W\u0456nd & We\u0430ther", "Wind & Wеathеr"):
         with pytest.raises(
             Refused, match=r"expected a name unlike those of other teams, found .* beside 'Wind & Weath"
         ):
             world.team(alike)
-    world.team("Wind & Whether")
+    for unlike in (
+        "Wind & Whether",
+        "Team Aix",
+        "Team Alx",
+        "Mail",
+        "Mall",
+        "Ball",
+        "Bali",
+        "Team 1",
+        "Team 10",
+        "Team 2",
+    ):
+        world.team(unlike)
+    with pytest.raises(Refused, match="beside 'Mail'"):
+        world.team("MAIL")
+    with pytest.raises(Refused, match="beside 'Ball'"):  # with a capital I
+        world.team("BaIl")
     with pytest.raises(Refused, match="found that of a team: 'wind&weather'"):
         world.ledger.reference("table", OPEN, "wind&weather", file=("a.csv", 9), sha256="0" * 64)
 

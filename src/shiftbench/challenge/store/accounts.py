@@ -49,9 +49,8 @@ _USERS = (
 
 def _require_new(c: Connection, name: str) -> None:
     """Refuse a name that looks like another's; writers come one at a time, so none slips in between."""
-    key = names.key(name)
     for known in c.execute(select(schema.teams.c.name)).scalars():
-        if names.key(known) == key:
+        if names.alike(known, name):
             raise Refused(
                 f"expected a name unlike those of other teams, found {name!r} beside {known!r}. Choose another."
             )

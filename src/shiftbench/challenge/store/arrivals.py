@@ -178,7 +178,7 @@ class Arrivals(Database):
         rows = c.execute(select(table.c.id, table.c.name, table.c.reference)).all()
         found = next((row for row in rows if row.name == name), None)
         if found is None:  # nor one that looks like a team's
-            found = next((row for row in rows if not row.reference and names.key(row.name) == names.key(name)), None)
+            found = next((row for row in rows if not row.reference and names.alike(row.name, name)), None)
         if found is None:
             made = insert(table).values(name=name, code=secrets.token_urlsafe(12), reference=True)
             return int(c.execute(made.returning(table.c.id)).scalar_one())

@@ -15,8 +15,8 @@ _REFUSED = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # control, format (zero w
 _MARKS = 4  # in a row, more than any writing needs
 # Letters of other writings that look like Latin ones in one case or the other, and digits that look like letters.
 _ALIKE = str.maketrans(
-    "авекмнорстухіјѕһԁԛԝӏαβεζηικμνορτυχϲϳ01|i",
-    "abekmhopctyxljshdqwlabezhlkmnoptyxcjolll",
+    "авекмнорстухіјѕһԁԛԝӏαβεζηικμνορτυχϲϳ01|",
+    "abekmhopctyxijshdqwlabezhikmnoptyxcjoll",
 )
 
 
@@ -25,10 +25,16 @@ def plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def key(name: str) -> str:
-    """What names that look alike share: case, width, white space, accents' encoding, and letters of other writings."""
-    folded = unicodedata.normalize("NFKC", plain(name).casefold())
-    return "".join(folded.split()).translate(_ALIKE)
+def alike(one: str, other: str) -> bool:
+    """Whether names differ by case, width, white space, encoding or letters that look alike, or not at all."""
+    return any(a == b for a, b in zip(_keys(one), _keys(other), strict=True))
+
+
+def _keys(name: str) -> tuple[str, str]:
+    """What names that look alike share, read as it is and with each capital I as a small L."""
+    both = (plain(name), plain(name).replace("I", "l"))
+    folded = ["".join(unicodedata.normalize("NFKC", each.casefold()).split()) for each in both]
+    return folded[0].translate(_ALIKE), folded[1].translate(_ALIKE)
 
 
 def team(text: str) -> str:
