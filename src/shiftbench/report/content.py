@@ -10,6 +10,7 @@ import functools
 import importlib
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -219,6 +220,7 @@ _ROWS: dict[str, type[Any]] = {
     "curves": Curve, "slices": Slice, "parts": Part, "leaks": Leak, "notable": Notable, "shifts": FeatureShift,
     "separations": Separation, "slice_scores": SliceScore,
 }  # fmt: skip
+HALF = re.compile("[\ud800-\udfff]")  # of a character
 _LATER = ("leaks", "notable", "shifts", "separations", "slice_scores")  # rows that reports of earlier versions lack
 
 
@@ -238,13 +240,15 @@ def _costs(report: Path) -> tuple[Cost, ...]:
 def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:
     """Problems of JSON values that can be read, but neither displayed nor written again."""
     if isinstance(value, dict):
+        yield from _unwritable([*value])
         for name, entry in value.items():
-            yield from _unwritable(name)
-            yield from _unwritable(entry, longest=10 * LONGEST_TEXT if name in ("warnings", "recipe") else longest)
+            if not isinstance(entry, float):  # as most are
+                yield from _unwritable(entry, longest=10 * LONGEST_TEXT if name in ("warnings", "recipe") else longest)
     elif isinstance(value, list):
         for entry in value:
-            yield from _unwritable(entry, longest=longest)
-    elif isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+            if not isinstance(entry, float):
+                yield from _unwritable(entry, longest=longest)
+    elif isinstance(value, str) and HALF.search(value):
         yield f"expected text in Unicode, found half of a character in {value!r}. Write the report again."
     elif isinstance(value, str) and len(value) > longest:
         yield f"expected texts of at most {longest:,} characters, found one of {len(value):,}. Shorten it."
