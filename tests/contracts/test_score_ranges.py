@@ -64,7 +64,7 @@ def reports(kind: str, places: np.ndarray, *, clustered: bool) -> Iterator[Repor
     clusters = np.arange(N) % 24 if clustered else None  # clusters 0, 2, 4 … are in-domain
     group = np.array(["a", "b"])[(np.arange(N) // 2) % 2]
     records = Records(N, shifted=np.arange(N) % 2 == 1, clusters=clusters, slices={"group": group})
-    settings = Settings(replicates=60, kind=kind)
+    settings = Settings(replicates=30, kind=kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for system in systems(places, rng):
