@@ -48,10 +48,13 @@ class Dot(NamedTuple):
     hollow: bool
 
 
-def strips(metric: Metric, rows: Sequence[Drawn]) -> Strips:
-    """Scores and intervals of a leaderboard; every place is a share of the width, so that any width will do."""
+def strips(metric: Metric, rows: Sequence[Drawn], *, whole: bool = False) -> Strips:
+    """Scores and intervals of a leaderboard; every place is a share of the width, so that any width will do.
+
+    whole: every interval fits on the axis; else arrows stand for references that would press the teams together.
+    """
     factor = numbers.of(metric, rows).factor
-    low, high = _around(rows, factor)
+    low, high = _around(rows, factor, math.inf if whole else MOST_WIDER)
     if not math.isfinite(high - low):
         return Strips(Markup(), [Markup()] * len(rows))
 
@@ -75,14 +78,14 @@ def strips(metric: Metric, rows: Sequence[Drawn]) -> Strips:
     return Strips(Markup(f'<svg class="axis" aria-hidden="true">{axis}</svg>'), found)
 
 
-def _around(rows: Sequence[Drawn], factor: float) -> tuple[float, float]:
-    """The ends of an axis: of all teams, and of references unless these would press the teams together."""
+def _around(rows: Sequence[Drawn], factor: float, wider: float) -> tuple[float, float]:
+    """The ends of an axis: of all teams, and of references unless it were wider by more than that factor."""
     found = [_ends(factor, (row for row in rows if row.reference == reference)) for reference in (False, True)]
     if not any(found):
         return math.nan, math.nan
     low, high = span(found[0] or found[1], log=False)
     wide_low, wide_high = span([*found[0], *found[1]], log=False)
-    return (wide_low, wide_high) if wide_high - wide_low <= MOST_WIDER * (high - low) else (low, high)
+    return (wide_low, wide_high) if wide_high - wide_low <= wider * (high - low) else (low, high)
 
 
 def _ends(factor: float, rows: Iterable[Drawn]) -> list[float]:

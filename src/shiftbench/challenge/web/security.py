@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import html
 import ipaddress
 import json
 import re
@@ -221,7 +222,7 @@ class Guard:
             await self.app(scope, bounded, headed)
         except Refused as error:
             if not state["started"]:
-                await _answer(headed, error)
+                await _answer(headed, error, page=_wants_page(scope))
 
     def _most(self, scope: Scope) -> int:
         """How many bytes the body of this request may have."""
@@ -267,12 +268,28 @@ class _Body:
         return message
 
 
-async def _answer(send: Send, error: Refused) -> None:
-    body = json.dumps({"problems": list(error.problems)}).encode()
+def _wants_page(scope: Scope) -> bool:
+    """Whether a person's browser asks, not a program."""
+    return b"text/html" in dict(scope["headers"]).get(b"accept", b"") and not scope["path"].startswith("/api/")
+
+
+async def _answer(send: Send, error: Refused, *, page: bool) -> None:
+    body, kind = json.dumps({"problems": list(error.problems)}).encode(), b"application/json"
+    if page:
+        body, kind = _PAGE.format(problems=html.escape(" ".join(error.problems))).encode(), b"text/html; charset=utf-8"
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", kind),
         (b"connection", b"close"),
         (b"content-length", b"%d" % len(body)),
     ]
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>This did not work</title><link rel="stylesheet" href="/static/style.css"></head>
+<body><main class="within"><h1>This did not work</h1><p class="notice bad">{problems}</p>
+<p>Where scripts run, large files are sent in pieces; <code>shiftbench submit</code> does so, too.</p>
+<p><a href="/">All boards</a></p></main></body></html>
+"""

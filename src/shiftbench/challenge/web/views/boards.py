@@ -106,7 +106,7 @@ def compare(visit: Visit) -> Mapping[str, Any]:
     return {
         "board": seen.board(server, chosen), "phase": seen.phase(server, chosen, during), "comparison": found,
         "metric": metric, "numbers": numbers.of(metric, found.entries), "wanted": wanted,
-        "strips": figure.strips(metric, found.entries),
+        "strips": figure.strips(metric, found.entries, whole=True),
     }  # fmt: skip
 
 
