@@ -75,6 +75,18 @@ def made(systems=tuple(SYSTEMS), origin=EXAMPLE, seed=0, splits=SPLITS, unit="kW
     return build(parts, options)
 
 
+@cache
+def of_example():
+    """The tables of the run on made-up data."""
+    return paper.tables([made()])
+
+
+@cache
+def of_real():
+    """The tables of a run on real data."""
+    return paper.tables([made(origin=REAL, splits=("dev", "eval"))])
+
+
 def found(tables, number, *words):
     """The tables of a number whose headings have the words."""
     return [entry for entry in tables if entry.number == number and all(word in entry.heading for word in words)]
@@ -92,9 +104,8 @@ def cell(table, system, metric, subset="full"):
 def test_every_printed_value_stands_in_its_table_once(layout):
     frame = published.results(track="power", task=layout.kind)
     frame = frame.filter(pl.col("source") == f"Shifts 2.0, {layout.number}")
-    report = made(origin=REAL, splits=("dev", "eval")) if layout.kind == "real" else made()
     shown = Counter()
-    for table in found(paper.tables([report]), layout.number):
+    for table in found(of_real() if layout.kind == "real" else of_example(), layout.number):
         for cells in table.cells:
             for column, entry in zip(table.columns, cells, strict=True):
                 dataset = "gen" if column.dataset == "generalization" else column.dataset
@@ -106,7 +117,7 @@ def test_every_printed_value_stands_in_its_table_once(layout):
 
 
 def test_known_cells_of_the_paper():
-    tables = paper.tables([made()])
+    tables = of_example()
     errors = found(tables, "Table 23", "generalization")[0]
     single = cell(errors, "DNN single", "rmse").printed[0]
     assert (single.text, single.std) == ("1487", "52")
@@ -163,7 +174,7 @@ def test_each_system_stands_beside_its_own_of_the_paper_in_the_units_of_print(sy
         ("Table 23", {"rmse": 1.0, "mae": 1.0, "mape": 100.0}),
         ("Table 24", {"r_auc": 1e-5, "f1_auc": 1.0, "f1_at_95": 1.0}),
     ):
-        tables = found(paper.tables([report]), number)
+        tables = found(of_example(), number)
         assert [table.columns[0].dataset for table in tables] == list(SPLITS)
         for table, split in zip(tables, SPLITS, strict=True):
             for metric, factor in factors.items():
@@ -176,7 +187,7 @@ def test_each_system_stands_beside_its_own_of_the_paper_in_the_units_of_print(sy
 
 
 def test_a_mean_over_members_keeps_each_of_them():
-    table = found(paper.tables([made()]), "Table 24", "evaluation")[0]
+    table = found(of_example(), "Table 24", "evaluation")[0]
     entry = cell(table, "VI ensemble (1 × 10)", "r_auc")
     assert len(entry.each) == 10
     assert np.mean(entry.each) == pytest.approx(entry.value)
@@ -259,7 +270,7 @@ def test_counts_of_official_data_are_held_against_the_printed_ones(changed, said
     report = replace(report, recipe={**report.recipe, "partition": {"counts": COUNTS | changed}})
     table = found(paper.tables([report]), "Table 17")[0]
     assert any(said in note for note in table.notes)
-    assert not found(paper.tables([made()]), "Table 17")[0].notes
+    assert not found(of_example(), "Table 17")[0].notes
 
 
 @pytest.mark.parametrize("odd", ["abc", 7, ["a", None, 2.5, {}], {"1": 2}])
@@ -408,7 +419,7 @@ def test_reports_that_have_no_place_here_are_refused(reports, expected):
 
 
 def test_the_csv_holds_every_number_in_the_unit_of_print():
-    tables = paper.tables([made()])
+    tables = of_example()
     frame = pl.read_csv(io.StringIO(csv(tables)), infer_schema_length=None)
     numbers = sum(max(len(entry.printed), entry.value is not None) for t in tables for row in t.cells for entry in row)
     assert frame.height == numbers

@@ -76,6 +76,18 @@ def both():
     return [made(), made("classification", (*PAPER, "majority"))]
 
 
+@cache
+def of_both():
+    """The tables of runs of both tasks."""
+    return paper.tables(both())
+
+
+@cache
+def of_one():
+    """The tables of a run of regression alone."""
+    return paper.tables([made()])
+
+
 def found(tables, number, *words):
     """The tables of a number whose headings have the words."""
     return [entry for entry in tables if entry.number == number and all(word in entry.heading for word in words)]
@@ -103,7 +115,7 @@ def test_every_printed_value_stands_in_its_table_once(layout):
     frame = paper.printed(layout.number, version=layout.version)
     version = "v1" if layout.version == "v1" else "full paper"
     shown = Counter()
-    for table in found(paper.tables(both()), layout.number, version):
+    for table in found(of_both(), layout.number, version):
         for row, cells in zip(table.rows, table.cells, strict=True):
             # The confidence has two rows where its sign was wrong in print: one of them is the print.
             twice = row.measure == "Negated confidence (corrected)" and row.system != "CatBoost ensemble"
@@ -115,7 +127,7 @@ def test_every_printed_value_stands_in_its_table_once(layout):
 
 
 def test_known_cells_of_the_full_paper():
-    tables = paper.tables(both())
+    tables = of_both()
     robust = found(tables, "Table 9", "regression, evaluation")[0]
     assert [value.text for value in cell(robust, "CatBoost ensemble", "rmse", subset="shifted").printed] == ["2.37"]
     retention = found(tables, "Table 3", "v1")[0]
@@ -127,13 +139,13 @@ def test_known_cells_of_the_full_paper():
 
 
 def test_rows_of_other_training_sets_are_named_by_system_and_letter_alone():
-    text = paper.PAPER.markdown(found(paper.tables(both()), "Table 13", "regression, evaluation"))
+    text = paper.PAPER.markdown(found(of_both(), "Table 13", "regression, evaluation"))
     assert "| CatBoost ensemble · A |" in text
     assert "boosting" not in text.split("\n\n- ")[0]
 
 
 def test_both_printings_of_macro_f1_stand_side_by_side_and_are_explained():
-    table = found(paper.tables(both()), "Table 9", "classification, development")[0]
+    table = found(of_both(), "Table 9", "classification, development")[0]
     entry = cell(table, "CatBoost single", "macro_f1", subset="in")
     assert [value.text for value in entry.printed] == ["42.2", "48.8"]
     assert any("two versions" in note for note in table.notes)
@@ -141,7 +153,7 @@ def test_both_printings_of_macro_f1_stand_side_by_side_and_are_explained():
 
 
 def test_a_flag_on_a_printed_value_is_marked_and_explained():
-    table = found(paper.tables([made()]), "Table 2", "v1")[0]
+    table = found(of_one(), "Table 2", "v1")[0]
     mae = [column.metric for column in table.columns].index("mae")
     assert table.in_print(0, mae) == "1.182 ± 0.002ᵃ"
     assert any(note.startswith("ᵃ value printed for the full set") for note in table.notes)
@@ -177,8 +189,7 @@ def test_the_training_sets_are_those_of_table_12(shared):
     ],
 )
 def test_each_method_stands_beside_its_system_of_the_paper(method, title):
-    report = made()
-    tables = paper.tables([report])
+    report, tables = made(), of_one()
     robust = found(tables, "Table 9", "evaluation")[0]
     for subset in ("in", "shifted", "full"):
         score = report.score("mae", system=method, split="eval", subset=subset)
@@ -190,7 +201,7 @@ def test_each_method_stands_beside_its_system_of_the_paper(method, title):
 
 
 def test_the_first_version_prints_fractions_where_the_full_paper_prints_percentages():
-    tables = paper.tables([made()])
+    tables = of_one()
     first = cell(found(tables, "Table 3", "v1")[0], "CatBoost ensemble", "f1_auc", dataset="eval")
     full = cell(found(tables, "Table 10")[0], "CatBoost ensemble", "f1_auc", dataset="eval")
     assert full.value == pytest.approx(100 * first.value)
@@ -239,14 +250,14 @@ def test_a_confidence_of_the_wrong_sign_is_shown_as_printed_and_corrected():
 
 
 def test_a_confidence_printed_with_the_right_sign_has_one_row():
-    table = found(paper.tables(both()), "Table 11", "classification")[0]
+    table = found(of_both(), "Table 11", "classification")[0]
     titles = [row.measure for row in table.rows if row.system == "CatBoost ensemble"]
     assert "Negated confidence (corrected)" in titles
     assert "Confidence (sign as printed)" not in titles
 
 
 def test_a_random_order_finds_shifted_records_by_chance():
-    table = found(paper.tables([made()]), "Table 4", "v1")[0]
+    table = found(of_one(), "Table 4", "v1")[0]
     entry = cell(table, "CatBoost ensemble", "roc_auc", dataset="eval", measure="Random order")
     assert (entry.value, entry.printed[0].text) == (0.5, "0.5000")
 
@@ -277,7 +288,7 @@ def test_the_systems_of_rank_one_in_their_run_are_bold():
 
 
 def test_measures_and_training_sets_have_no_test_and_no_bold():
-    for table in paper.tables(both()):
+    for table in of_both():
         if table.number in ("Table 4", "Table 11", "Table 13"):
             assert not any(entry.best for cells in table.cells for entry in cells)
 
@@ -308,16 +319,16 @@ def test_two_runs_of_one_system_have_a_row_each():
 
 def test_tables_of_other_data_say_that_print_does_not_compare():
     for origin, words in ((EXAMPLE, EXAMPLE), ("", "another table")):
-        for table in paper.tables([made(origin=origin)]):
+        for table in paper.tables([made(systems=PAPER[:1], origin=origin)]):
             if table.columns:
                 assert words in table.caption
                 assert "are not comparable" in table.caption
-    for table in paper.tables([made(origin=OFFICIAL)]):
+    for table in paper.tables([made(systems=PAPER[:1], origin=OFFICIAL)]):
         assert "comparable with ours" not in table.caption
 
 
 def test_another_unit_is_said():
-    report = replace(made(origin=""), target_unit="MW", error_unit="MW²")
+    report = replace(made(systems=PAPER[:1], origin=""), target_unit="MW", error_unit="MW²")
     table = found(paper.tables([report]), "Table 9", "evaluation")[0]
     assert f"{report.title} measures in MW, the paper in °C." in table.notes
 
@@ -370,7 +381,7 @@ def test_every_path_without_a_report_is_named(tmp_path):
 
 
 def test_the_csv_holds_every_number_in_the_unit_of_print():
-    tables = paper.tables(both())
+    tables = of_both()
     frame = pl.read_csv(io.StringIO(csv(tables)), infer_schema_length=None)
     numbers = sum(max(len(entry.printed), entry.value is not None) for t in tables for row in t.cells for entry in row)
     assert frame.height == numbers
@@ -396,7 +407,7 @@ def test_markdown_rows_are_as_long_as_their_heads_whatever_the_names():
 
 @pytest.mark.parametrize("width", [60, 100, 200])
 def test_a_terminal_of_any_width_shows_every_number_whole(width):
-    table = found(paper.tables(both()), "Table 9", "classification, evaluation")[0]
+    table = found(of_both(), "Table 9", "classification, evaluation")[0]
     buffer = io.StringIO()
     Console(file=buffer, width=width).print(render([table]))
     text = buffer.getvalue()
@@ -441,7 +452,8 @@ def test_print_is_not_drawn_on_an_axis_of_another_unit(tmp_path):
 
 
 def test_without_other_training_sets_there_is_no_picture_of_them(tmp_path):
-    stems = {path.stem for path in paper.figures([replace(made("classification"), curves=())], tmp_path)}
+    report = replace(made("classification", (*PAPER, "majority")), curves=())
+    stems = {path.stem for path in paper.figures([report], tmp_path)}
     assert "classification_robustness" in stems
     assert "classification_training_sets" not in stems
 
