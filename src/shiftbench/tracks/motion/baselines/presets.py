@@ -42,8 +42,8 @@ MEMBERS = (1, 3, 5)  # K of Tables 13, 14, 20 and 21
 AGGREGATION = "MA"  # of the systems in the main report
 
 Ensemble = Literal["deep", "dropout", "mc_dropout"]
-ENSEMBLES: Mapping[Ensemble, str] = {"deep": "deep", "dropout": "dropout", "mc_dropout": "MC dropout (one network)"}
-"""Kinds of ensembles, each with its name in reports."""
+ENSEMBLES: Mapping[Ensemble, str] = {"deep": "deep", "dropout": "dropout", "mc_dropout": "MC dropout"}
+"""Kinds of ensembles, each with its name in reports of planning: short enough for their pictures."""
 
 
 def methods(preset: str, *, chosen: Sequence[str] = (), members: int | None = None, seed: int = 0) -> Entries:
