@@ -68,7 +68,7 @@ def score(value: float, width: float = 0.01, *, noise: float = 0.01, notes: tupl
     return NewScore("1abe15", "shiftbench 1", value, value - width, value + width, noise, notes)
 
 
-def build(folder: Path) -> World:
+def build(folder: Path, database: str = "") -> World:
     """A world in a folder."""
     files = {"public/table/inputs.csv": "id,x\n1,2\n", "public/table/more/example.csv": "id,answer,uncertainty\n"}
     files |= {f"sealed/table/{phase.name}/truth.csv": f"id,y\n1,{LABEL}\n" for phase in BOARD.phases}
@@ -79,7 +79,7 @@ def build(folder: Path) -> World:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     definition.write(folder / "wind" / definition.FILE, challenge())
-    world = _opened(folder)
+    world = _opened(folder, database)
     ledger, hashed = world.server.ledger, world.server.passwords.hash(PASSWORD)
     admin = ledger.sign_up("admin@example.org", hashed, role="admin")
     ledger.sign_up("host@example.org", hashed, role="organiser")
@@ -100,10 +100,11 @@ def build(folder: Path) -> World:
     return world
 
 
-def _opened(folder: Path) -> World:
+def _opened(folder: Path, database: str = "") -> World:
     clock, cheap = Clock(), Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     limits = Limits(whole=2**20, largest=2**24, seconds=0.3, passwords=1_000, acts=100_000)
-    return World(opened(folder / "wind", folder / "state", clock=clock, passwords=cheap, limits=limits), clock)
+    parts = {"clock": clock, "passwords": cheap, "limits": limits}
+    return World(opened(folder / "wind", folder / "state", database=database, **parts), clock)
 
 
 def copied(world: World, folder: Path) -> World:
