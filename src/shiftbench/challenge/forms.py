@@ -170,6 +170,12 @@ def given(arrays: Arrays) -> Any:
     return predicted(arrays) if table is None else table
 
 
+def named(arrays: Arrays) -> bool:
+    """Whether answers for an organiser's table are names of classes, which have no predictions file of their own."""
+    table = answers(arrays)
+    return table is not None and not table[ANSWER].dtype.is_numeric()
+
+
 def _missing(ids: pl.Series, labels: pl.DataFrame, name: str) -> list[str]:
     """Records without a prediction, and predictions without a record."""
     wanted = labels[ID].cast(pl.String)

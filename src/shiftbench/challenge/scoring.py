@@ -74,9 +74,7 @@ def validate(board: Board, file: Path) -> list[str]:
     try:
         arrays = form.intake.parse(file)
         problems = form.problems(arrays)
-        if form.track is None:
-            forms.given(arrays)
-        else:
+        if form.track is not None or not forms.named(arrays):
             with tempfile.TemporaryDirectory() as folder:
                 form.intake.restore(arrays, Path(folder))
     except MissingExtraError:

@@ -19,7 +19,7 @@ from .world import HIDDEN, OPEN, World, score
 @pytest.fixture
 def full(world: World) -> World:
     """With rows in every table."""
-    anna, host, ledger = world.team("Anna's <b>'\"\n團隊"), world.user("organiser"), world.ledger
+    anna, host, ledger = world.team("Anna's <b>'\" 團隊"), world.user("organiser"), world.ledger
     ledger.issue("token", anna.id, name="laptop")
     world.scored(anna, 0.1 + 0.2, low=-1e-300, notes=("two rows had no shift",))
     world.scored(anna, 0.5, HIDDEN, noise=0.1)
