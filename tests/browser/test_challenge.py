@@ -1,20 +1,21 @@
-"""A challenge from its first minute to its end, in a real browser: three boards, three teams, ranked and verified.
+"""Three challenges from their first minute to their end, in a real browser: three teams each, ranked and verified.
 
-One team has scripts, one has none, one comes by the command line; the server is the one that `shiftbench serve` starts.
+One is on genuine forecasts, one on example motion, one on example lesions. `shiftbench challenge new` makes them,
+`shiftbench serve` hosts them, its own workers score. One team comes by an invitation and hands in on the page, one by
+the command line, and for one the organiser hands in. What they predict is made of what participants can download.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,131 +23,168 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from shiftbench.challenge import creation, definition, manifest
-from shiftbench.challenge.creation import Terms
+import shiftbench
+from shiftbench.challenge import definition
 from shiftbench.tracks.lesions import nifti
-from shiftbench.tracks.motion.scenes.scene import read_scene, valid_requests
-from shiftbench.tracks.motion.schema import FUTURE, PAST
+from shiftbench.tracks.motion.scenes.scene import read_scene
+from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST
 from shiftbench.tracks.motion.submissions.submission import Submission, write_submission
+from tests.cli.conftest import run_in
 
-PATIENCE = 120_000  # ms, on a busy machine
+PATIENCE = 300_000  # ms, on a busy machine
 PASSWORD = "correct horse battery"
-SHIFTBENCH = [sys.executable, "-m", "shiftbench"]
-BOARDS = ("table", "motion", "lesions")
-TEAMS = ("Scripts", "Without", "Terminal")
-NOISE = dict(zip(TEAMS, (0.2, 1.0, 3.0), strict=True))
+TEAMS = ("Page", "Terminal", "Hospital")
+NWS = """
+table = "{shared}/data/weather/nws_next_day.csv.gz"
+target = "obs_high_c"
+threshold = 1.0
+clusters = ["city", "state"]
+drop = ["obs_*", "precip_class"]
+baselines = ["fc24_high_c"]
+[partition]
+id = "id"
+time = "valid_date"
+group = "climate"
+shifted = ["snow"]
+"""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A challenge on a table, on example motion data and on example lesions."""
-    place = tmp_path_factory.mktemp("challenge")
-    rng = np.random.default_rng(0)
-    truth = pl.DataFrame({"id": [f"r{n}" for n in range(80)], "target": rng.normal(size=80), "shifted": [0, 1] * 40})
-    truth.write_csv(place / "truth.csv")
-    terms = Terms("Wind", "table", about="Say how certain you are.", threshold=1.0)
-    truths = dict.fromkeys(("development", "evaluation"), place / "truth.csv")
-    creation.add(place / "wind", terms, creation.from_files(terms, track="table", truths=truths))
-    for track, rows in (("motion", 20), ("lesions", 10)):
-        terms = Terms(track.title(), track)
-        creation.add(place / "wind", terms, creation.from_track(terms, track, None, rows=rows))
-    return place / "wind"
+# --- what teams predict, from public files alone ----------------------------------------------------------------------
 
 
-def predicted(folder: Path, board: str, team: str) -> Path:
-    """Predictions of a team, better the less noise it has; made from the labels, which no team sees."""
-    rng, noise, out = np.random.default_rng(len(team)), NOISE[team], folder.parent / f"{team}-{board}"
-    sealed = folder / "sealed" / board / "evaluation"
-    if board == "table":
-        frame = pl.read_parquet(sealed / "truth.parquet")
-        spread = noise * rng.uniform(0.2, 2.0, frame.height)
-        answers = {"id": frame["id"], "answer": frame["target"] + rng.normal(size=frame.height) * spread}
-        pl.DataFrame({**answers, "uncertainty": spread}).write_csv(out.with_suffix(".csv"))
-        return out.with_suffix(".csv")
-    if board == "lesions":
-        with zipfile.ZipFile(out.with_suffix(".zip"), "w") as archive:
-            for path in sorted((sealed / "truth").glob("*/gt.nii.gz")):
-                mask, affine = nifti.read_mask(path)
-                noisy = np.clip(mask + 0.15 * noise * rng.normal(size=mask.shape), 0.01, 0.99)
-                made = nifti.write(folder.parent / f"{path.parent.name}_prob.nii.gz", noisy.astype(np.float32), affine)
-                archive.write(made, made.name)
-        return out.with_suffix(".zip")
-    return _trajectories(sealed, noise, rng, out.with_suffix(".pb"))
-
-
-def _trajectories(sealed: Path, noise: float, rng: np.random.Generator, out: Path) -> Path:
-    rows = []
-    for path in sorted((sealed / "truth" / "eval").glob("*.pb")):
-        scene = read_scene(path)
-        for request in valid_requests(scene):
-            future = scene.vehicles.position[PAST:, scene.vehicles.column(request.track_id), :2]
-            rows.append((scene.id, request.track_id, future, rng.uniform(0.2, 2.0)))
-    ids, tracks, futures, spreads = zip(*rows, strict=True)
-    steps = np.linspace(0, 1, FUTURE)[None, :, None] * np.array(spreads)[:, None, None]
-    moved = np.array(futures) + noise * steps * rng.normal(size=(len(rows), 1, 2))
-    first = Submission.of(
-        (list(ids), np.array(tracks, dtype=np.uint64)), moved[:, None], np.ones((len(rows), 1)), spreads
+def forecasts(public: Path, out: Path) -> dict[str, Path]:
+    """Forecasts of one and of two days before, and the weather of the day before; less certain where they differ."""
+    inputs = pl.read_parquet(public / "inputs.parquet").with_columns(
+        pl.col("fc48_high_c", "last_high_c").fill_null(pl.col("fc24_high_c"))
     )
-    return write_submission(first, out)
+    found = {}
+    for team, column in zip(TEAMS, ("fc24_high_c", "fc48_high_c", "last_high_c"), strict=True):
+        spread = (pl.col("fc24_high_c") - pl.col("last_high_c")).abs() + 1
+        found[team] = out / f"{team}.csv"
+        inputs.select("id", answer=pl.col(column), uncertainty=spread).write_csv(found[team])
+    return found
+
+
+def trajectories(public: Path, out: Path) -> dict[str, Path]:
+    """Vehicles that go straight on as fast as they are, at half of that, and not at all; less certain the faster."""
+    rows = []
+    for path in sorted(public.rglob("*.pb")):
+        scene = read_scene(path)
+        for request in scene.requests:
+            velocity = scene.vehicles.velocity[PAST - 1, scene.vehicles.column(request.track_id), :2]
+            rows.append((scene.id, request.track_id, float(np.hypot(*velocity))))
+    ids, tracks, speeds = ([*each] for each in zip(*rows, strict=True))
+    ahead = np.array(speeds)[:, None, None] * np.arange(1, FUTURE + 1)[:, None] / HZ * np.array([1.0, 0.0])
+    found = {}
+    for team, share in zip(TEAMS, (1.0, 0.5, 0.0), strict=True):
+        requests = (ids, np.array(tracks, dtype=np.uint64))
+        made = Submission.of(requests, share * ahead[:, None], np.ones((len(ids), 1)), 1 + np.array(speeds))
+        found[team] = write_submission(made, out / f"{team}.pb")
+    return found
+
+
+def lesions(public: Path, out: Path) -> dict[str, Path]:
+    """What is bright in the scan, by a soft threshold that is right, too low, and much too low."""
+    found = {}
+    for team, quantile in zip(TEAMS, (0.995, 0.98, 0.9), strict=True):
+        found[team] = out / f"{team}.zip"
+        with zipfile.ZipFile(found[team], "w") as archive:
+            for row in pl.read_csv(public / "patients.csv").iter_rows(named=True):
+                image, affine = nifti.read_image(public / row["flair"])
+                bright = (image - np.quantile(image, quantile)) / (0.1 * image.std())
+                maps = (1 / (1 + np.exp(-np.clip(bright, -4, 4)))).astype(np.float32)
+                made = nifti.write(out / f"{row['patient']}_prob.nii.gz", maps, affine)
+                archive.write(made, made.name)
+    return found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A challenge: how it is made, what its teams predict, and how they come."""
+
+    words: tuple[str, ...]
+    predicted: Callable[[Path, Path], dict[str, Path]]
+    scripts: bool = True  # whether the browser of the team that uses its page has them
+    compares: bool = False  # whether a common report is made at the end
+
+
+KINDS = {
+    "nws": Kind(("--config", "nws.toml"), forecasts, compares=True),
+    "motion": Kind(("motion", "--rows", "20", "--task", "weighted_ade"), trajectories, scripts=False),
+    "lesions": Kind(("lesions", "--rows", "10", "--invitation-only"), lesions),
+}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.needs_shared] * (name == "nws")) for name in KINDS])
+def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+    if request.param == "nws":
+        (tmp_path / "nws.toml").write_text(NWS.format(shared=request.getfixturevalue("shared")))
+    return KINDS[request.param]
+
+
+# --- the server and its visitors --------------------------------------------------------------------------------------
 
 
 @dataclass
 class Served:
-    """The process of a server."""
+    """The process of a server; `link` makes its first admin."""
 
     folder: Path
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[str] = field(init=False)
     address: str = ""
     link: str = ""
 
     def start(self) -> None:
-        words = [*SHIFTBENCH, "serve", str(self.folder), "--port", "0"]
-        self.process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-        )  # fmt: skip
+        words = [sys.executable, "-m", "shiftbench", "serve", str(self.folder), "--port", "0"]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
-        said, admin = "", self.link == ""
-        while not re.search(r"admin: +http" if admin else r"open: +http", said):
+        last, said = "open" if self.link else "admin", ""  # it listens already, when it tells its address
+        while not (found := re.search(rf"{last}: +(http://127[^/]+)(/\S*)", said)):
             line = self.process.stdout.readline()
             assert line, said
             said += line
-        self.address = re.search(r"open: +(http://[^/]+)/", said)[1]  # type: ignore[index]
-        if admin:
-            self.link = re.search(r"admin: +(http://\S+)", said)[1]  # type: ignore[index]
-        end = time.monotonic() + PATIENCE / 1000
-        while time.monotonic() < end:
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", int(self.address.rsplit(":", 1)[1]))).close()
-                return
-            time.sleep(0.1)
+        self.address, self.link = found[1], self.link or found[1] + found[2]
 
     def stop(self) -> None:
-        assert self.process is not None
-        self.process.terminate()
-        self.process.wait(60)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        if self.process.returncode is None:
+            self.process.terminate()
+            self.process.wait(PATIENCE / 1000)
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+
+    def end(self) -> None:
+        """The organiser sets the end of all phases to now, in the settings, seals, and starts the server again."""
+        self.stop()
+        path, now = self.folder / definition.FILE, time.time_ns() // 1_000
+        told = definition.read(path)
+        boards = tuple(
+            replace(board, phases=tuple(replace(each, ends=now) for each in board.phases)) for board in told.boards
+        )
+        definition.write(path, replace(told, boards=boards))
+        command(self.folder.parent, "challenge", "seal", self.folder)
+        self.start()
 
 
-@pytest.fixture(scope="module")
-def served(folder: Path) -> Iterator[Served]:
-    server = Served(folder)
+@pytest.fixture
+def served(kind: Kind, tmp_path: Path) -> Iterator[Served]:
+    command(tmp_path, "challenge", "new", *kind.words, "--out", "made", "--title", "Made")
+    server = Served(tmp_path / "made")
     server.start()
     yield server
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def people(browser: Browser) -> Iterator[Callable[[str], Page]]:
+@pytest.fixture
+def people(browser: Browser, kind: Kind) -> Iterator[Callable[[str], Page]]:
     """A window for each person; no page may have failed, or asked another server for anything."""
     windows: dict[str, Page] = {}
     wrong: list[str] = []
 
     def of(name: str) -> Page:
         if name not in windows:
-            context = browser.new_context(
-                java_script_enabled=name != "Without", viewport={"width": 1280, "height": 800}
-            )
+            scripts = kind.scripts or name != "Page"
+            context = browser.new_context(java_script_enabled=scripts, viewport={"width": 1280, "height": 800})
             page = windows[name] = context.new_page()
             page.set_default_timeout(PATIENCE)
             page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -160,130 +198,196 @@ def people(browser: Browser) -> Iterator[Callable[[str], Page]]:
     assert wrong == []
 
 
-def joined(page: Page, served: Served, team: str) -> None:
-    page.goto(f"{served.address}/sign-up")
-    page.get_by_label("E-mail").fill(f"{team.lower()}@example.org")
+def command(folder: Path, *words: object) -> str:
+    """What a command says, in process; it ends well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "xdg"))
+        done = run_in(folder, *words)
+    assert done.code == 0, done.out + done.err
+    return done.out
+
+
+def entered(page: Page, email: str, button: str) -> None:
+    page.get_by_label("E-mail").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign up").click()
-    page.get_by_label("Name").first.fill(team)
+    page.locator("main").get_by_role("button", name=button).click()
+
+
+def token_of(page: Page, served: Served, path: Path) -> Path:
+    """A token of the account, in a file."""
+    page.goto(f"{served.address}/account")
+    page.locator('form[action="/tokens"]').get_by_label("Name").fill("laptop")
+    page.get_by_role("button", name="Make a token").click()
+    path.write_text(page.locator("code.secret").inner_text())
+    return path
+
+
+def joined(page: Page, served: Served, host: Page, team: str) -> None:
+    """An account by an invitation that the organiser makes, or by signing up where that is allowed; then a team."""
+    if definition.read(served.folder / definition.FILE).sign_up and team != "Page":
+        page.goto(f"{served.address}/sign-up")
+        entered(page, f"{team.lower()}@example.org", "Sign up")
+    else:
+        host.goto(f"{served.address}/desk/people")
+        host.locator('form[action="/desk/invitations"]').get_by_label("E-mail").fill(f"{team.lower()}@example.org")
+        host.get_by_role("button", name="Make an invitation").click()
+        page.goto(host.locator("code.secret").inner_text())
+        entered(page, f"{team.lower()}@example.org", "Make the account")
+    page.locator('form[action="/teams"]').get_by_label("Name").fill(team)
     page.get_by_role("button", name="Found it").click()
     expect(page.get_by_text("Others join with this code")).to_be_visible(timeout=PATIENCE)
 
 
-def handed_in(page: Page, served: Served, board: str, file: Path) -> None:
+def handed_in(page: Page, served: Served, file: Path, *, scripts: bool) -> int:
     """A file goes in on the board's page; with scripts its page then follows by itself, else it is loaded again."""
-    page.goto(f"{served.address}/boards/{board}?phase=evaluation")
+    page.goto(f"{served.address}/boards/main?phase=evaluation")
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Hand in for evaluation").click()
     page.wait_for_url("**/submissions/*", timeout=PATIENCE)
-
-
-def scored(page: Page, address: str, *, scripts: bool) -> None:
-    page.goto(address)
+    expect(page.locator("#state .pill").first).to_be_visible()
     end = time.monotonic() + PATIENCE / 1000
     while not scripts and not page.locator(".pill.scored, .pill.failed").count() and time.monotonic() < end:
-        time.sleep(0.5)
+        page.wait_for_timeout(250)
         page.get_by_role("link", name="look again").click()
     expect(page.locator("#state .pill").first).to_have_text("scored", timeout=PATIENCE)
     expect(page.locator(".big")).to_be_visible()
+    return int(page.url.rsplit("/", 1)[1])
 
 
-def run(*words: str, folder: Path) -> str:
-    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "xdg")}
-    done = subprocess.run(
-        [*SHIFTBENCH, *words], cwd=folder, capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def downloaded(page: Page, link: str, path: Path) -> Path:
+    with page.expect_download() as told:
+        page.get_by_role("link", name=link).first.click()
+    told.value.save_as(path)
+    return path
+
+
+# --- the life of a challenge ------------------------------------------------------------------------------------------
 
 
 def test_a_challenge_is_joined_scored_ranked_ended_and_verified(
-    served: Served, folder: Path, people: Callable[[str], Page]
+    kind: Kind, served: Served, people: Callable[[str], Page], tmp_path: Path
 ) -> None:
-    host, place = people("host"), folder.parent
+    host, visitor = people("host"), people("visitor")
     host.goto(served.link)
-    host.get_by_label("E-mail").fill("host@example.org")
-    host.get_by_label("Password").fill(PASSWORD)
-    host.get_by_role("button", name="Become the admin").click()
+    entered(host, "host@example.org", "Become the admin")
     expect(host.get_by_role("link", name="Desk")).to_be_visible(timeout=PATIENCE)
-
-    sent: dict[str, list[str]] = {team: [] for team in TEAMS}
     for team in TEAMS:
-        joined(people(team), served, team)
-    terminal = people("Terminal")
-    terminal.get_by_label("Name").fill("laptop")
-    terminal.get_by_role("button", name="Make a token").click()
-    (place / "token").write_text(terminal.locator("code.secret").inner_text())
-    for board in BOARDS:
-        for team in TEAMS[:2]:
-            handed_in(people(team), served, board, predicted(folder, board, team))
-            sent[team].append(people(team).url)
-        words = ["submit", str(predicted(folder, board, "Terminal")), "--to", served.address, "--board", board]
-        said = run(*words, "--phase", "evaluation", "--token-file", "token", folder=place)
+        joined(people(team), served, host, team)
+    files = kind.predicted(served.folder / "public" / "main" / "evaluation", tmp_path)
+
+    sent = {"Page": handed_in(people("Page"), served, files["Page"], scripts=kind.scripts)}
+    told = {"Page": people("Page").locator(".big").inner_text()}
+    for team, who in (("Terminal", people("Terminal")), ("Hospital", host)):
+        token = token_of(who, served, tmp_path / f"{team}.token")
+        whom = ["--for", team] if who is host else []
+        words = ["--to", served.address, "--phase", "evaluation", "--token-file", token, *whom]
+        said = command(tmp_path, "submit", files[team], *words)
+        sent[team] = int(re.search(r"submission: (\d+)", said)[1])  # type: ignore[index]
         assert "score: " in said
-        sent["Terminal"].append(re.search(r"page: +(\S+)", said)[1])  # type: ignore[index]
-    for team in TEAMS:
-        for address in sent[team]:
-            scored(people(team), address, scripts=team != "Without")
+        people(team).goto(f"{served.address}/submissions/{sent[team]}")
+        told[team] = people(team).locator(".big").inner_text()
+    host.goto(f"{served.address}/desk/audit")
+    expect(host.get_by_text("submitted for another team")).to_be_visible()
+    before = downloaded(visitor_at(visitor, f"{served.address}/"), "Checkpoint of the log", tmp_path / "before.json")
 
-    visitor = people("visitor")
-    for board in BOARDS:
-        visitor.goto(f"{served.address}/boards/{board}?phase=evaluation")
-        expect(visitor.get_by_text("The labels of this phase are sealed.")).to_be_visible(timeout=PATIENCE)
-        assert {*visitor.locator("table.board tbody th").all_inner_texts()} >= {*TEAMS}
-        assert visitor.locator(".interval").count() == 0
+    visitor.goto(f"{served.address}/boards/main?phase=evaluation")
+    expect(visitor.get_by_text("The labels of this phase are sealed.")).to_be_visible(timeout=PATIENCE)
+    board = ranked(visitor)
+    assert sorted(board) == sorted(TEAMS)
+    scores = [float(score) for _, score in board.values()]
+    assert scores == sorted(scores)  # lower is better
+    for team, (_, score) in board.items():
+        assert float(told[team].replace(",", "")) == pytest.approx(float(score), rel=0.1)  # fewer digits beside others
+    assert visitor.locator(".interval").count() == 0
 
-    ended(served, folder)
-    for board in BOARDS:
+    served.end()
+    concluded(host, visitor, served)
+    released(host, visitor, served, tmp_path)
+    page = people("Terminal")
+    page.goto(f"{served.address}/sign-in?next=/submissions/{sent['Terminal']}")
+    entered(page, "terminal@example.org", "Sign in")
+    receipt = downloaded(page, "Receipt", tmp_path / "receipt.json")
+    after = downloaded(page, "Checkpoint of the log", tmp_path / "after.json")
+    size = json.loads(before.read_text())["size"]
+    growth = tmp_path / "growth.json"
+    growth.write_text(visitor.request.get(f"{served.address}/growth?first={size}").text())
+    if kind.compares:
+        compared(page, served)
+    served.stop()  # the rest needs no server
+    said = command(tmp_path, "verify", receipt, before, growth, after, "--file", files["Terminal"])
+    assert "the file is the one that was scored" in said
+    assert "team Terminal" in said
+    assert "rank " in said  # the line of the log that the end wrote
+    if (truth := tmp_path / "truth.parquet").exists():
+        recomputed(truth, files, tmp_path / "results.json")
+
+
+def ranked(page: Page) -> dict[str, tuple[str, str]]:
+    """Rank and score of each team on a leaderboard, in its order."""
+    rows = page.locator("table.board tbody tr:not(.reference)")
+    cells = (rows.locator(place).all_inner_texts() for place in ("th", "td.rank", "td.number"))
+    return {team: (rank, score.split("\n")[0].replace(",", "")) for team, rank, score in zip(*cells, strict=True)}
+
+
+def visitor_at(page: Page, address: str) -> Page:
+    page.goto(address)
+    return page
+
+
+def concluded(host: Page, visitor: Page, served: Served) -> None:
+    """The organiser ends the phase with a button, and everybody sees ranks, intervals and tests of every pair."""
+    host.goto(f"{served.address}/sign-in?next=/desk/phases")
+    entered(host, "host@example.org", "Sign in")
+    host.locator('form[action="/desk/phases/main/evaluation/conclude"] button').click()
+    end = time.monotonic() + PATIENCE / 1000
+    while not host.get_by_role("link", name="final results").count() and time.monotonic() < end:
+        host.wait_for_timeout(250)
         host.goto(f"{served.address}/desk/phases")
-        host.locator(f'form[action="/desk/phases/{board}/evaluation/conclude"] button').click()
-        end = time.monotonic() + PATIENCE / 1000
-        while host.get_by_role("link", name="Look again").count() and time.monotonic() < end:
-            time.sleep(0.5)
-            host.get_by_role("link", name="Look again").first.click()
-        host.goto(f"{served.address}/boards/{board}/results?phase=evaluation")
-        names = host.locator("table.board tbody th").all_inner_texts()
-        assert next(name for name in names if name in TEAMS) == "Scripts", (board, names)
-        assert host.locator("table.board tbody td.rank").first.inner_text() == "1"
-
-    compared(people("Scripts"), served)
-    verified(people("Terminal"), served, sent["Terminal"][0], place)
-
-
-def ended(served: Served, folder: Path) -> None:
-    """The organiser sets the end of all phases to now, in the settings, and starts the server again."""
-    served.stop()
-    path, now = folder / definition.FILE, time.time_ns() // 1_000
-    told = definition.read(path)
-    boards = tuple(
-        replace(board, phases=tuple(replace(each, ends=now) for each in board.phases)) for board in told.boards
-    )
-    definition.write(path, replace(told, boards=boards))
-    manifest.seal(folder)
-    served.start()
+    visitor.goto(f"{served.address}/boards/main/results?phase=evaluation")
+    found = ranked(visitor)
+    assert sorted(found) == sorted(TEAMS)
+    ranks = [int(rank) for rank, _ in found.values()]
+    assert ranks[0] == 1
+    assert ranks == sorted(ranks)
+    assert visitor.locator("td.plot circle").count() >= len(TEAMS)
+    expect(visitor.get_by_role("heading", name="Every pair")).to_be_visible()
 
 
 def compared(page: Page, served: Served) -> None:
-    page.goto(f"{served.address}/boards/table/results?phase=evaluation")
+    """Two entries that were ranked are compared, record by record."""
+    page.goto(f"{served.address}/boards/main/results?phase=evaluation")
     for team in TEAMS[:2]:
         page.get_by_label(f"Compare {team}").check()
     page.get_by_role("button", name="Compare those ticked").click()
-    if page.get_by_role("link", name="Sign in").count():  # the server has another port now, and so another cookie
-        page.goto(f"{served.address}/sign-in?next={page.url.split(served.address)[1]}")
     page.get_by_role("button", name="Make the common report").click()
     page.get_by_role("link", name="Open the common report").click(timeout=PATIENCE)
-    expect(page.locator("h1")).to_contain_text("Scripts", timeout=PATIENCE)
+    expect(page.locator("h1")).to_contain_text("Page", timeout=PATIENCE)
 
 
-def verified(page: Page, served: Served, address: str, place: Path) -> None:
-    """The receipt of a score and the checkpoint of the log, downloaded and verified without the server."""
-    number = address.rsplit("/", 1)[1]
-    page.goto(f"{served.address}/submissions/{number}")
-    with page.expect_download() as told:
-        page.get_by_role("link", name="Receipt").click()
-    told.value.save_as(place / "receipt.json")
-    with page.expect_download() as told:
-        page.get_by_role("link", name="Checkpoint of the log").click()
-    told.value.save_as(place / "checkpoint.json")
-    said = run("verify", "receipt.json", "checkpoint.json", "--file", "Terminal-table.csv", folder=place)
-    assert "the file is the one that was scored" in said
+def released(host: Page, visitor: Page, served: Served, place: Path) -> None:
+    """The labels are public when the organiser has said so, and not before; they are those that were sealed."""
+    sealed = served.folder / "sealed" / "main" / "evaluation"
+    name = next(path for path in sorted(sealed.rglob("*")) if path.is_file() and path.name != "seed.json")
+    address = f"{served.address}/boards/main/labels/evaluation/{name.relative_to(sealed).as_posix()}"
+    assert visitor.request.get(address).status == 404
+    card = host.locator("li.card").filter(has=host.locator('form[action="/desk/phases/main/evaluation/release"]'))
+    card.get_by_text("Release the labels").click()
+    card.get_by_role("button", name="Release them").click()
+    expect(card.get_by_text("labels released")).to_be_hidden()
+    answer = visitor.request.get(address)
+    assert answer.body() == name.read_bytes()
+    results = visitor.request.get(f"{served.address}/api/v1/boards/main/evaluation/results")
+    (place / "results.json").write_text(results.text())
+    if (sealed / "truth.parquet").exists():
+        address = f"{served.address}/boards/main/labels/evaluation/truth.parquet"
+        (place / "truth.parquet").write_bytes(visitor.request.get(address).body())
+
+
+def recomputed(truth: Path, files: dict[str, Path], results: Path) -> None:
+    """Anybody gets the final scores from the released labels and the files."""
+    rows = {row["team"]: row["score"] for row in json.loads(results.read_text())["rows"]}
+    labels = pl.read_parquet(truth)
+    for team, file in files.items():
+        both = labels.join(pl.read_csv(file), on="id", how="left", maintain_order="left")
+        errors = ((both["target"] - both["answer"]) ** 2).to_numpy()
+        assert rows[team] == pytest.approx(shiftbench.r_auc(errors, both["uncertainty"].to_numpy()), rel=1e-9)
