@@ -8,7 +8,7 @@ import pytest
 import shiftbench
 from shiftbench.assessment import camps, scored
 from shiftbench.ensembles import Categorical, Gaussian, Means
-from shiftbench.report import front
+from shiftbench.report.front import screen
 
 N = 400
 SHIFTED = np.arange(N) % 2 == 1
@@ -23,7 +23,7 @@ def told(means: np.ndarray, target: np.ndarray) -> list[str]:
     """The cautions of the first screen."""
     variance = np.ones_like(means)
     report = shiftbench.assess_predictions(target, {"mine": Gaussian(means, variance)}, shifted=SHIFTED)
-    return [each.text for each in front.findings(report) if each.careful and "member" in each.text]
+    return [each.text for each in screen.findings(report) if each.careful and "member" in each.text]
 
 
 def test_members_that_differ_by_chance_are_no_camps(rng):

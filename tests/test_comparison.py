@@ -16,7 +16,7 @@ from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records
 from shiftbench.errors import ShiftbenchWarning
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.verdict import verdict
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.metric import METRICS

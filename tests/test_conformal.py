@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +27,9 @@ from shiftbench.metrics import conformal
 from shiftbench.metrics.conformal import RULES, Case, Intervals, Rule, Sets, quantile
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.partition.features import Features
-from shiftbench.report import front
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.front import screen
+from shiftbench.report.grids.listing import grids
 from shiftbench.scores import logistic
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.metric import METRICS
@@ -421,7 +422,7 @@ def test_a_group_without_calibration_records_has_endless_intervals(rng):
 
 
 def intervals_sentence(report: Report) -> str:
-    (found,) = (each for each in front.findings(report) if "intervals" in each.text and "nominal" in each.text)
+    (found,) = (each for each in screen.findings(report) if "intervals" in each.text and "nominal" in each.text)
     return found.text
 
 
@@ -430,23 +431,32 @@ def test_the_first_screen_tells_of_conformal_intervals_where_these_are_better(rn
     split, weighted = (100 * coverage(report, rule, "shifted") for rule in ("split", "weighted"))
     told = intervals_sentence(report)
     both = f"{split:.1f} %, weighted for the shift {weighted:.1f} % on shifted data"
-    wanted = f"Conformal ones calibrated on dev_in contain {both}."
-    assert told.endswith(wanted)
+    assert f"Conformal ones calibrated on dev_in contain {both}, and are " in told
+    widths = re.search(r"and are ([\d.]+) and ([\d.]+) wide on average instead of ([\d.]+)\.$", told)
+    assert widths is not None
+    metrics = ("conformal_split_size_90", "conformal_weighted_size_90", "width_90")
+    for text, metric in zip(widths.groups(), metrics, strict=True):
+        (score,) = (s for s in report.scores if (s.metric, s.subset, s.split) == (metric, "shifted", "eval"))
+        assert text == f"{score.value:.2f}"
 
 
-def test_the_first_screen_says_nothing_of_endless_intervals(rng):
+def test_the_first_screen_tells_of_endless_intervals(rng):
     report = run(rng)
     endless = [
         replace(score, value=math.inf) if score.metric == "conformal_weighted_size_90" else score
         for score in report.scores
     ]
     assert "weighted" in intervals_sentence(report)
-    assert "Conformal" not in intervals_sentence(replace(report, scores=tuple(endless)))
+    assert intervals_sentence(replace(report, scores=tuple(endless))).endswith(
+        "Conformal intervals weighted for the shift would be infinite for some records: "
+        "too few calibration records are like them."
+    )
 
 
 def test_the_first_screen_says_nothing_of_them_where_they_change_nothing(rng):
     assert "Conformal" not in intervals_sentence(run(rng, features=False))  # split alone is no better here
-    assert "Conformal" not in intervals_sentence(run(rng, moved=6.0))  # hardly any overlap
+    hardly = intervals_sentence(run(rng, moved=6.0))  # sides that hardly overlap
+    assert "contain" not in hardly.partition("Conformal")[2]
 
 
 def test_tables_show_regions_beside_the_models_own(rng):

@@ -27,7 +27,7 @@ from shiftbench.methods import fitted_folder
 from shiftbench.pipeline import cost
 from shiftbench.report import text
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.grids.listing import grids
 from shiftbench.scores.score import Cost
 from tests.report.factory import HOSTILE, hostile, regression
 

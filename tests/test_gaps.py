@@ -22,7 +22,7 @@ from shiftbench.methods.column import METHOD as COLUMN
 from shiftbench.methods.combination import METHOD as COMBINATION
 from shiftbench.methods.constant import MEAN
 from shiftbench.pipeline import predict_table
-from shiftbench.report.grid import grids
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.text import csv
 from shiftbench.report.verdict import verdict
 from shiftbench.scores.intervals import Settings

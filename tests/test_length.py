@@ -14,8 +14,9 @@ from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records
 from shiftbench.errors import ArrayError, SettingsError, UnknownNameError
-from shiftbench.report import grid, page
+from shiftbench.report import page
 from shiftbench.report.content import Report
+from shiftbench.report.grids.listing import grids
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.length import residual, rising
 from shiftbench.scores.ranking import rank_correlation
@@ -79,7 +80,7 @@ def value(report: Report, metric: str, measure: str) -> float:
 def test_the_table_shows_measures_with_and_without_length(data):
     errors, uncertainty, length = data
     report = shiftbench.assess(errors, {"sum": uncertainty, "score_pe": errors}, length=length, options=FEW)
-    tables = {each.kind: each for each in grid.grids(report)}
+    tables = {each.kind: each for each in grids(report)}
     labels = [row.label for row in tables["length"].rows]
     assert labels == [
         "Its errors", "sum", "sum, length residual", "Score, PE (SCR-PE) (total)",
@@ -88,7 +89,7 @@ def test_the_table_shows_measures_with_and_without_length(data):
     assert "linear fit" in tables["length"].note
     assert not any("residual" in row.label for row in tables["measures"].rows)
     without = shiftbench.assess(errors, uncertainty, options=FEW)
-    assert "length" not in {each.kind for each in grid.grids(without)}
+    assert "length" not in {each.kind for each in grids(without)}
     assert "length" not in without.recipe
 
 
@@ -180,7 +181,7 @@ def test_of_many_measures_the_table_has_the_headline_and_those_that_rank_lengths
     rng = np.random.default_rng(1)
     known = {f"m{k}": uncertainty * (k / 10) + 30 * rng.normal(size=N) for k in range(12)}
     report = shiftbench.assess(errors, known, length=length, options=FEW)
-    tables = {each.kind: each for each in grid.grids(report)}
+    tables = {each.kind: each for each in grids(report)}
     held = {name: abs(value(report, "length_correlation", name)) for name in known}
     others = sorted(set(known) - {"m0"}, key=lambda name: -held[name])
     shown, further = ([row.label for row in tables[kind].rows] for kind in ("length", "length_measures"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import sys
 from dataclasses import replace
 from html import escape
@@ -15,8 +16,9 @@ import pytest
 from shiftbench import Gaussian, assess, assess_predictions
 from shiftbench.errors import MissingExtraError, TableError, UnknownNameError
 from shiftbench.metrics.conformal import RULES
-from shiftbench.report import front, text
+from shiftbench.report import text
 from shiftbench.report.content import FORMAT, Report
+from shiftbench.report.front import screen
 from shiftbench.report.verdict import verdict
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Part, Rank, Score, Slice, System
@@ -264,8 +266,9 @@ def test_a_report_in_a_notebook_is_its_first_screen_in_a_few_thousand_characters
     html = report._repr_html_()
     assert len(html) < 20_000
     space = "\N{NO-BREAK SPACE}"
-    for finding in front.findings(report):
+    for finding in screen.findings(report):
         shown = escape(finding.line).replace(" %", f"{space}%").replace(" → ", f"{space}→{space}")
+        shown = re.sub("“(.*?)”", r"<b>\1</b>", shown)  # a page has names in bold
         assert shown in html.replace("\N{WORD JOINER}", "")
     assert "<script>" not in hostile()._repr_html_()
     assert report.to_html().startswith("<!DOCTYPE html>")

@@ -15,7 +15,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical, Gaussian, Quantiles
 from shiftbench.metrics.classification import expected_calibration_error
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.grids.listing import grids
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.score import SliceScore
 
@@ -64,7 +64,9 @@ def test_every_level_and_the_likelihood_are_given_by_slice(numbers):
 def test_the_calibration_error_by_slice_is_that_of_its_records(classes):
     system, probabilities, targets = classes
     found = by_metric(report_of(system), "wild")
-    assert found.keys() == {"nll", "ece"}
+    assert found.keys() == {"nll", "ece", "overconfidence"}
+    sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == targets
+    assert found["overconfidence"].value == pytest.approx((sure - right)[WILD].mean())
     assert found["ece"].value == pytest.approx(expected_calibration_error(targets[WILD], probabilities[WILD]))
     assert (found["ece"].low, found["ece"].no_interval) == (None, "")
 

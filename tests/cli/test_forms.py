@@ -12,8 +12,9 @@ import pytest
 from shiftbench import Categorical, Gaussian, Means, Options, Quantiles, assess_predictions
 from shiftbench.assessment.forms import FORMS
 from shiftbench.assessment.predictions import Predictions
-from shiftbench.report import front
 from shiftbench.report.content import Report
+from shiftbench.report.front import screen
+from shiftbench.report.front import table as front_table
 from shiftbench.scores.intervals import Settings
 from tests.cli.conftest import Shiftbench
 
@@ -241,7 +242,7 @@ def test_quantile_forecasts_are_compared_by_their_pinball_loss(shiftbench: Shift
     report = Report.load(tmp_path / "r/report.json")
     (found,) = (each for each in report.comparisons if (each.metric, each.subset) == ("pinball", "full"))
     assert found.difference < 0
-    text = front.findings(report)[0].text
+    text = screen.findings(report)[0].text
     assert text.startswith("“a” is better by")
     assert "in pinball loss" in text
 
@@ -254,8 +255,8 @@ def test_pinball_losses_at_other_levels_are_not_compared(shiftbench: Shiftbench,
     assert {"pinball"} <= values(report, "a").keys() & values(report, "b").keys()
     assert not any(each.metric == "pinball" for each in (*report.comparisons, *report.ranks))
     assert any(note.startswith("Pinball loss: compared only between systems that have it") for note in report.warnings)
-    assert "pinball" not in " ".join(finding.text for finding in front.findings(report))
-    assert front.table(report).columns[3].group == "in 80 % interval"  # as in the sentence on the leading system
+    assert "pinball" not in " ".join(finding.text for finding in screen.findings(report))
+    assert front_table.table(report).columns[3].group == "in 80 % interval"  # as in the sentence on the leading system
 
 
 # --- the first screen -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, digits_of, half_width, p_text
-from shiftbench.report.grid import grids
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.text import rows
 from shiftbench.scores.score import Count, Score, System
 

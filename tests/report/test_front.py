@@ -18,9 +18,11 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import CAREFUL
 from shiftbench.metrics.segmentation import correlation
-from shiftbench.report import front, plots, score_figures
+from shiftbench.report import plots, score_figures
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.front import screen
+from shiftbench.report.front import table as front_table
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.page import html
 from shiftbench.report.terminal import first_screen
 from shiftbench.report.text import markdown
@@ -55,7 +57,7 @@ def model(
 
 def text_of(*systems: Scored, shifted: np.ndarray | None = SHIFTED) -> str:
     report = build([(Records(N, shifted=shifted), list(systems))], FEW)
-    return " ".join(finding.line for finding in front.findings(report))
+    return " ".join(finding.line for finding in screen.findings(report))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -149,7 +151,7 @@ def test_a_line_marks_the_leader_only_among_others(rng, count, lines):
 
 
 def test_there_are_six_sentences_at_most_and_each_leads_to_a_table(report: Report):
-    found = front.findings(report)
+    found = screen.findings(report)
     assert 1 <= len(found) <= 6
     kinds = {grid.kind for grid in grids(report) if grid.split in ("", main_split(report))}
     assert all(finding.kind in kinds | {"answers", "counts", "comparisons", "ranks", "systems"} for finding in found)
@@ -159,13 +161,13 @@ def test_there_are_six_sentences_at_most_and_each_leads_to_a_table(report: Repor
 def test_every_sentence_of_the_page_is_linked_to_a_table_that_is_there(name):
     page = html(replace(REPORTS[name](), comparisons=(), ranks=()), pictures={})
     links = re.findall(r'<li[^>]*>(?:[^<]|</?b>)*<a href="#([^"]*)"', page)
-    assert len(links) == len(front.findings(replace(REPORTS[name](), comparisons=(), ranks=())))
+    assert len(links) == len(screen.findings(replace(REPORTS[name](), comparisons=(), ranks=())))
     assert all(f'id="{link}"' in page for link in links)
 
 
 def test_the_table_has_the_numbers_of_the_report_and_baselines_below():
     report = regression()
-    grid = front.table(report)
+    grid = front_table.table(report)
     roles = {system.name: system.role for system in report.systems}
     order = [roles[row.label] == "baseline" for row in grid.rows]
     assert order == sorted(order)
@@ -176,7 +178,7 @@ def test_the_table_has_the_numbers_of_the_report_and_baselines_below():
 
 
 def test_a_baseline_is_never_cut_from_the_table():
-    grid = front.table(regression(), most=2)
+    grid = front_table.table(regression(), most=2)
     roles = {system.name: system.role for system in regression().systems}
     assert [roles[row.label] == "baseline" for row in grid.rows] == [False, True]
 
@@ -204,7 +206,7 @@ def few_records(rng: np.random.Generator, sides: tuple[int, int], **words: str) 
 )
 def test_of_too_few_records_nothing_is_concluded_and_that_comes_first(rng, sides, told):
     report = few_records(rng, sides, records_name="patients")
-    first, *rest = [*(finding.line for finding in front.findings(report)), *verdict(report)]
+    first, *rest = [*(finding.line for finding in screen.findings(report)), *verdict(report)]
     each = " on each side" if sides[0] else ""
     assert first == (
         f"Too few patients for any conclusion: {told}; at least 10{each} are needed. The numbers describe no others."
@@ -232,7 +234,7 @@ def test_the_share_of_a_perfect_ranking_has_its_interval_or_is_left_to_the_table
     bare = replace(FEW, intervals=Settings(replicates=100, kind="normal"))
     report = build([(Records(N, shifted=SHIFTED), [known])], bare)
     report = replace(report, scores=tuple(replace(score, low=None, high=None) for score in report.scores))
-    told = " ".join(finding.line for finding in front.findings(report))
+    told = " ".join(finding.line for finding in screen.findings(report))
     assert "follows the errors" in told
     assert "perfect ranking" not in told
 
@@ -250,7 +252,7 @@ def test_a_report_calls_its_records_by_their_name_and_leaves_names_alone(rng):
 
 def test_of_ten_records_on_each_side_all_is_told(rng):
     report = few_records(rng, (10, 10))
-    assert "Too few" not in " ".join(each.line for each in front.findings(report))
+    assert "Too few" not in " ".join(each.line for each in screen.findings(report))
     assert {"eval_roc", "eval_density", "eval_parts"} <= {*plots.figures(report)}
     assert any(column.group.startswith("ROC-AUC") for each in grids(report) for column in each.columns)
 
@@ -272,7 +274,7 @@ def masks(gain: float, gain_shifted: float, *, n: int = 200) -> Report:
 
 
 def test_an_error_that_is_the_rest_of_a_share_is_told_by_that_share_in_plain_words():
-    first = front.findings(masks(0.0, 0.0))[0].line
+    first = screen.findings(masks(0.0, 0.0))[0].line
     assert re.match(
         r"Under shift the error \(1 − nDSC\) is 2.5 times as large: nDSC, the overlap with the true masks, "
         r"[\d.]+ % → [\d.]+ % \(95 % interval of the factor",
@@ -291,7 +293,7 @@ def test_an_error_that_is_the_rest_of_a_share_is_told_by_that_share_in_plain_wor
 )
 def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, words):
     report = masks(*gains)
-    (told,) = [each for each in front.findings(report) if "predicted lesions" in each.text]
+    (told,) = [each for each in screen.findings(report) if "predicted lesions" in each.text]
     (joint,) = [grid for grid in grids(report) if grid.kind == "joint"]
     assert "LPPV gain: mean over patients of the area under the lesion-wise positive predictive value" in joint.note
     assert "R-AUC: the area under the error over the share of" in joint.note
@@ -353,7 +355,7 @@ def test_answers_without_error_are_told_as_such():
 
 def told(*systems: Scored, **records: np.ndarray) -> list[str]:
     report = build([(Records(N, **{"shifted": SHIFTED, **records}), list(systems))], FEW)
-    return [finding.line for finding in front.findings(report)]
+    return [finding.line for finding in screen.findings(report)]
 
 
 @pytest.mark.parametrize(
@@ -387,7 +389,7 @@ def test_records_that_are_all_shifted_are_told_as_such(rng):
 def test_a_warning_that_changes_the_reading_stands_with_the_answer():
     grave = f"{CAREFUL}column 'x' gives the target 'y' away, and is used nevertheless (--allow-leaks): it equals it"
     other = f"dev: {CAREFUL}every record is marked as shifted"
-    lines = [each.line for each in front.findings(replace(regression(), warnings=("slices: none", grave, other)))]
+    lines = [each.line for each in screen.findings(replace(regression(), warnings=("slices: none", grave, other)))]
     assert [line for line in lines if "gives the target" in line] == [f"Careful: {grave.removeprefix(CAREFUL)}."]
     assert not any("slices" in line or "every record" in line for line in lines)
 
@@ -417,7 +419,7 @@ def test_where_there_is_no_room_the_comparison_is_kept(rng):
     systems = [model(rng, f"m{place}", shift=2.0) for place in range(3)] + [model(rng, "b", role="baseline")]
     report = build([(Records(N, shifted=SHIFTED), systems)], FEW)
     cautions = tuple(f"{CAREFUL}number {place}" for place in range(3))
-    lines = [each.line for each in front.findings(replace(report, warnings=cautions))]
+    lines = [each.line for each in screen.findings(replace(report, warnings=cautions))]
     assert len(lines) == 6
     assert [line.split()[0] for line in lines] == ["Under", "The", "Something", *["Careful:"] * 3]
 
@@ -432,9 +434,9 @@ def test_a_long_title_takes_two_lines(rng):
 def test_which_model_is_better_is_told_first_where_that_is_the_question_else_how_the_best_one_does(rng):
     records, models = Records(N, shifted=SHIFTED), [model(rng, "b", scale=2), model(rng, "a")]
     compared = build([(records, models)], replace(FEW, recipe={"command": "compare"}))
-    first, *_ = (finding.line for finding in front.findings(compared))
+    first, *_ = (finding.line for finding in screen.findings(compared))
     assert re.match(r"“a” is better by .* in R-AUC \[.*, p < 0\.001, and [\d.]+ kW in RMSE", first)
-    lines = [finding.line for finding in front.findings(build([(records, models)], FEW))]
+    lines = [finding.line for finding in screen.findings(build([(records, models)], FEW))]
     assert lines[0].startswith("No change under shift of “a” can be told from chance")  # it is found better than b
     assert first in lines
 
@@ -463,7 +465,7 @@ def test_the_interval_of_a_difference_keeps_its_sign(rng):
     turned = [
         replace(each, low=-abs(each.difference) * 2, high=abs(each.difference) / 2) for each in report.comparisons
     ]
-    found = front.findings(replace(report, comparisons=tuple(turned)))
+    found = screen.findings(replace(report, comparisons=tuple(turned)))
     (told,) = (each.line for each in found if each.kind == "comparisons")
     assert re.match(
         r"“a” is better by [\d.]+ kW² in R-AUC \[−[\d.]+, [\d.]+\]|“a” is better by [\d.]+ in R-AUC \[−", told
@@ -506,7 +508,7 @@ def classes(rng: np.random.Generator, inside: float, shifted: float) -> Report:
 )  # fmt: skip
 def test_a_calibration_error_has_its_direction_in_points(rng, inside, shifted, words):
     report = classes(rng, inside, shifted)
-    (told,) = (each.text for each in front.findings(report) if each.kind == "calibration")
+    (told,) = (each.text for each in screen.findings(report) if each.kind == "calibration")
     assert re.search(re.escape(words).replace(r"\{\}", r"[\d.]+"), told), told
     assert re.search(r"ECE: [\d.]+ points in-domain and [\d.]+ points on shifted data\)\.$", told), told
     gap = report.score("overconfidence", system="m", split="all", subset="shifted")
@@ -514,8 +516,8 @@ def test_a_calibration_error_has_its_direction_in_points(rng, inside, shifted, w
     assert gap.low <= gap.value <= gap.high
     found = report.score("ece", system="m", split="all", subset="shifted")
     assert found.value >= abs(gap.value) - 1e-12  # a mean of absolute values
-    headings = " ".join(column.title for column in front.table(report).columns) + " ".join(
-        column.group for column in front.table(report).columns
+    headings = " ".join(column.title for column in front_table.table(report).columns) + " ".join(
+        column.group for column in front_table.table(report).columns
     )
     assert "ECE ↓ (points)" in headings
 
@@ -541,7 +543,7 @@ def test_what_conformal_intervals_cost_is_told(rng):
     member = np.arange(n) < N
     split, apart = set_aside(Records(n, shifted=shifted), [system], member)
     report = build([split], FEW, calibration=apart)
-    (told,) = (each.text for each in front.findings(report) if each.kind == "conformal")
+    (told,) = (each.text for each in screen.findings(report) if each.kind == "conformal")
     values = [
         report.score(name, system="m", split="all", subset="shifted").value
         for name in ("conformal_split_size_90", "width_90")
@@ -560,14 +562,15 @@ def test_conformal_intervals_that_would_be_infinite_are_told_as_such(rng):
     system = scored.regression("m", Gaussian(np.zeros((1, N)), np.full((1, N), 0.25)), error, role="model")
     member = np.arange(N) < 8  # in-domain 4: of 90 % at least 9 are needed
     split, apart = set_aside(Records(N, shifted=SHIFTED), [system], member)
-    (told,) = (each.text for each in front.findings(build([split], FEW, calibration=apart)) if "infinite" in each.text)
+    found = screen.findings(build([split], FEW, calibration=apart))
+    (told,) = (each.text for each in found if "infinite" in each.text)
     assert told.endswith(" Conformal intervals would be infinite: too few calibration records.")
 
 
 def test_a_leak_stands_with_the_answer():
     report = regression()
     leak = Leak(main_split(report), "day", 60, 100, 1.4, 1.2, 1.6)
-    found = front.findings(replace(report, leaks=(leak,)))
+    found = screen.findings(replace(report, leaks=(leak,)))
     careful = [finding.line for finding in found if finding.careful]
     assert any(
         line.startswith("Careful: in-domain is probably too good, as 60 % of in-domain records") for line in careful

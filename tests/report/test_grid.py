@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from shiftbench.report.digits import MISSING, metric_digits
-from shiftbench.report.grid import Cell, Column, Grid, Row, grids, part_names, worst_first
+from shiftbench.report.grid import Cell, Column, Grid, Row
+from shiftbench.report.grids.listing import grids
+from shiftbench.report.grids.slices import part_names, worst_first
 from shiftbench.report.page import html
 from shiftbench.report.view import clean, headline_metric, headline_scores, lead, main_split
 from shiftbench.scores.metric import METRICS, Metric

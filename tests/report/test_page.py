@@ -11,10 +11,12 @@ import pytest
 from markupsafe import escape
 
 import shiftbench.report
-from shiftbench.report import front
 from shiftbench.report import page as page_module
 from shiftbench.report.content import Report
-from shiftbench.report.grid import Cell, Column, Grid, Row, grids
+from shiftbench.report.front import screen
+from shiftbench.report.front import table as front_table
+from shiftbench.report.grid import Cell, Column, Grid, Row
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.page import html, tables
 from shiftbench.report.picture import Picture
 from shiftbench.report.plots import figures
@@ -99,7 +101,7 @@ def test_the_page_has_the_same_cells_as_the_grid(report: Report, page: str):
 
 def test_the_page_opens_with_the_answers_and_has_the_whole_verdict(report: Report, page: str):
     items = [spaced(item) for item in read(page).items]
-    answers = [bare(finding.line) for finding in front.findings(report)]
+    answers = [bare(finding.line) for finding in screen.findings(report)]
     assert [item.removesuffix(" numbers") for item in items[: len(answers)]] == answers
     rest = [sentence for each in verdict(report) if (sentence := bare(each)) not in answers]
     assert items[len(answers) : len(answers) + len(rest)] == rest
@@ -271,7 +273,7 @@ def test_no_line_of_a_page_begins_with_a_percent_sign():
         shown = re.findall(r"<(?:li|figcaption|p)\b[^>]*>.*?</(?:li|figcaption|p)>", text, re.DOTALL)
         sentences = [each for each in shown if "%" in each and 'id="warn' not in each]
         assert len(sentences) > 5
-        told = re.findall(r"\d %", " ".join(sentences[: len(front.findings(report))]))
+        told = re.findall(r"\d %", " ".join(sentences[: len(screen.findings(report))]))
         assert told == []
 
 
@@ -292,8 +294,8 @@ def test_pictures_of_the_first_screen_show_the_systems_of_its_table():
         "Error of systems: those of the table above",
         "Error retention: those of the table above",
     ]
-    names = front.shown(report)
-    assert len(names) == front.MOST_ROWS < len(report.systems)
+    names = front_table.shown(report)
+    assert len(names) == front_table.MOST_ROWS < len(report.systems)
     starts = [system.name[:8] for system in report.systems if system.name in names]
     for picture in drawn:
         assert sorted({*re.findall(r"model-\d\d", picture.svg)}) == sorted(starts)

@@ -9,9 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from shiftbench.report import front
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.front import table as front_table
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.terminal import as_text, render, wrapped
 from shiftbench.report.view import main_split
 
@@ -76,7 +76,7 @@ def test_the_first_screen_names_the_columns_for_which_it_has_no_room(width):
     report = regression()
     text = as_text(report, width=width)
     assert max(map(cell_len, text.split("\n"))) <= width
-    groups = dict.fromkeys(column.group or column.title for column in front.table(report).columns)
+    groups = dict.fromkeys(column.group or column.title for column in front_table.table(report).columns)
     told = [line for line in text.split("\n") if line.startswith("  no room for: ")]
     absent = "".join(told).removeprefix("  no room for: ")
     if not absent.endswith("…"):

@@ -9,7 +9,8 @@ import pytest
 
 from shiftbench.report import text
 from shiftbench.report.content import Report
-from shiftbench.report.grid import Cell, Column, Grid, Row, grids
+from shiftbench.report.grid import Cell, Column, Grid, Row
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.latex import escaped
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.text import csv, latex, markdown

@@ -294,7 +294,7 @@ def test_systems_that_move_alike_share_a_sentence():
     told = several(a=more, b=same, c=more, d=((4.0, 3.9, 4.1), (2.0, 1.9, 2.1), (0.5, 0.47, 0.53)))
     assert (
         "“a” and “c” do worse on shifted data than in-domain: RMSE 2.00 [1.89, 2.12] and 2.00 [1.89, 2.12] times"
-        in (told_of(told, "a and c"))
+        in (told_of(told, "“a” and “c”"))
     )
     assert told_of(told, "“d” does").startswith("“d” does better on shifted data than in-domain: RMSE 0.500 [")
     assert "Of “b”, RMSE in-domain and on shifted data cannot be told apart." in told

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shiftbench.report import view
 from shiftbench.report.content import Report
-from shiftbench.report.grid import grids
+from shiftbench.report.grids.listing import grids
 
 from .factory import regression
 

@@ -26,6 +26,11 @@ class Case:
     metric: Metric
     scores: dict[Key, Score]
 
+    @property
+    def compared_subset(self) -> str:
+        """Where systems are compared: on shifted data, if there are any."""
+        return "shifted" if any(key[1] == self.split and key[2] == "shifted" for key in self.scores) else "full"
+
     def score(self, system: str, subset: str, metric: str | None = None) -> Score | None:
         """A score of this split, by default of the headline metric; None if it is missing or no number."""
         found = self.scores.get((system, self.split, subset, metric or self.metric.name))

@@ -15,10 +15,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from shiftbench.metrics.regression import LEVELS
-from shiftbench.report import front, notable, picture, plots
+from shiftbench.report import notable, picture, plots
 from shiftbench.report.content import Report
 from shiftbench.report.drawing import Drawing
-from shiftbench.report.grid import Grid, grids
+from shiftbench.report.front import screen
+from shiftbench.report.front import table as front_table
+from shiftbench.report.grid import Grid
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.svg import markup
@@ -77,15 +80,15 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
     """
     if pictures is None:
         pictures = plots.figures(report)
-    tables, found = grids(report), front.findings(report)
+    tables, found = grids(report), screen.findings(report)
     splits = sorted(report.splits, key=lambda split: split != main_split(report))  # the main one first
     return template("page.html").render(
         signature=signature(report),
         report=report,
-        records=front.records(report),
+        records=screen.records(report),
         findings=found,
-        front=front.table(report),
-        worst_group=front.worst_group(report),
+        front=front_table.table(report),
+        worst_group=front_table.worst_group(report),
         verdict=[sentence for sentence in verdict(report) if sentence not in {each.line for each in found}],
         opening=_opening(report, pictures),
         main_split=main_split(report),
@@ -121,10 +124,10 @@ def first_screen(report: Report) -> str:
     """The first screen as HTML without styles of its own, for notebooks."""
     return template("first_screen.html").render(
         title=report.title,
-        records=front.records(report),
-        findings=front.findings(report),
-        front=front.table(report),
-        worst_group=front.worst_group(report),
+        records=screen.records(report),
+        findings=screen.findings(report),
+        front=front_table.table(report),
+        worst_group=front_table.worst_group(report),
     )
 
 
@@ -219,7 +222,7 @@ def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
         title, caption = (worded(text, report) for text in plots.caption(name))
         picture = pictures[name]
         if _crowded(report):
-            picture = plots.DRAWERS[kind](report, split, only=front.shown(report)) or picture
+            picture = plots.DRAWERS[kind](report, split, only=front_table.shown(report)) or picture
             title = f"{title.partition(' (')[0].replace('every system', 'systems')}: those of the table above"
         last = picture.panels[-1]
         last = replace(last, title=worded("All records", report) if last.title == SUBSETS["full"] else last.title)
@@ -239,7 +242,7 @@ def _raised(drawing: Drawing, height: float) -> Drawing:
 
 def _crowded(report: Report) -> bool:
     """Whether there are more systems than the first screen has room for."""
-    return sum(system.role != "single" for system in report.systems) > front.MOST_ROWS
+    return sum(system.role != "single" for system in report.systems) > front_table.MOST_ROWS
 
 
 def _pictures(pictures: Mapping[str, Drawing], split: str, kinds: tuple[str, ...]) -> list[Drawn]:

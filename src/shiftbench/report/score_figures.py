@@ -11,7 +11,8 @@ from shiftbench.report.content import Report
 from shiftbench.report.curve_figures import bracketed, span, subset_entries, system_entries
 from shiftbench.report.digits import Digits, count_text, metric_digits
 from shiftbench.report.drawing import Axis, Bar, Drawing, Entry, Label, Line, Panel, text_width
-from shiftbench.report.grid import ROLES, heading, part_digits, part_names, slice_digits, worst_first
+from shiftbench.report.grids.cells import ROLES, heading
+from shiftbench.report.grids.slices import part_digits, part_names, slice_digits, worst_first
 from shiftbench.report.style import GREY, GRID, INK, SUBSET_LOOKS, Look, fitted, labels, looks
 from shiftbench.report.view import answered, finite, headline_metric, headline_scores, lead, too_few, worded
 from shiftbench.scores.metric import Metric

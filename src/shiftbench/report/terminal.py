@@ -14,10 +14,14 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from shiftbench.report import front, notable
+from shiftbench.report import notable
 from shiftbench.report.content import Report
-from shiftbench.report.front import Finding
-from shiftbench.report.grid import Cell, Column, Grid, grids, separation_text
+from shiftbench.report.front import screen
+from shiftbench.report.front import table as front_table
+from shiftbench.report.front.finding import Finding
+from shiftbench.report.grid import Cell, Column, Grid
+from shiftbench.report.grids.listing import grids
+from shiftbench.report.grids.shift import separation_text
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import clean, main_split, split_title, worded
@@ -89,13 +93,13 @@ class _FirstScreen:
         told = set[str]()  # several reports on the same records often say the same of these
         found, titles = [], list[str]()
         for report in self.reports:
-            mine = front.findings(report)
+            mine = screen.findings(report)
             found.append(
                 [each for each in mine if not (each.line in told and (each.careful or each.kind == "systems"))]
             )
             told.update(each.line for each in found[-1])
-            counts = front.records(report)
-            titles.append(clean(report.title) if counts in told else front.headline(report))
+            counts = screen.records(report)
+            titles.append(clean(report.title) if counts in told else screen.headline(report))
             told.add(counts)
         least = 3 if many == 1 else 2  # a model and a baseline
         whole = [*zip(self.reports, titles, found, strict=True)]
@@ -123,10 +127,10 @@ def _fitted(
     title = wrapped(headline, width)
     if len(title) > MOST_TITLE:
         title = [*title[: MOST_TITLE - 1], _cut(title[MOST_TITLE - 1], width - 1) + "…"]
-    rows = front.MOST_ROWS
+    rows = front_table.MOST_ROWS
     sentences = [_filled(each.line, width) for each in found]
-    grid = front.table(report, most=rows)
-    worst = front.worst_group(report)
+    grid = front_table.table(report, most=rows)
+    worst = front_table.worst_group(report)
 
     def height() -> int:
         lines = len(_front_lines(grid, width, brief=brief)) + (not brief)  # with the empty line above
@@ -134,7 +138,7 @@ def _fitted(
 
     while height() > room and len(grid.rows) > least:
         rows = len(grid.rows) - 1
-        grid = front.table(report, most=rows)
+        grid = front_table.table(report, most=rows)
     if height() > room:
         worst = ""
     for last in _least_needed(found, brief=brief):
@@ -190,7 +194,7 @@ def _cut(text: str, width: int) -> str:
 def _least_needed(found: Sequence[Finding], *, brief: bool) -> list[Finding]:
     """Sentences in the order in which they may go: the change under shift, a comparison and a caution are left; of
     brief ones the most needed alone."""
-    answers = sorted((each for each in found if not each.careful), key=front.needed)
+    answers = sorted((each for each in found if not each.careful), key=screen.needed)
     cautions = [each for each in found if each.careful]
     further = [*answers[1:2], *cautions[:1]] if brief else []
     return [*answers[:2:-1], *cautions[:0:-1], *answers[2:1:-1], *further]

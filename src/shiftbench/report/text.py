@@ -12,7 +12,8 @@ from typing import Any
 
 from shiftbench.report import picture
 from shiftbench.report.content import Report
-from shiftbench.report.grid import Cell, Grid, grids
+from shiftbench.report.grid import Cell, Grid
+from shiftbench.report.grids.listing import grids
 from shiftbench.report.latex import escaped
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from shiftbench.report import front
 from shiftbench.report.case import (
     UNTESTED,
     Case,
@@ -21,6 +20,8 @@ from shiftbench.report.case import (
 )
 from shiftbench.report.content import Report
 from shiftbench.report.digits import count_text, digits_of, half_width, of_difference, p_text
+from shiftbench.report.front import calibration as front_calibration
+from shiftbench.report.front import screen
 from shiftbench.report.view import (
     WHERE,
     clean,
@@ -46,7 +47,7 @@ DOUBT = "; without intervals this may be chance"
 
 def verdict(report: Report) -> list[str]:
     """The conclusions, most important first, as plain sentences without markup."""
-    answers, cautions = front.every_finding(report)
+    answers, cautions = screen.every_finding(report)
     told = [each.line for each in (*answers, *cautions) if each.kind not in ("splits", "ranks")]  # the details say more
     return [*told, *(worded(line, report) for line in _details(report))]
 
@@ -96,7 +97,7 @@ def _times(factor: Interval) -> str:
 
 def _promised(case: Case, system: System) -> Iterator[str]:
     """The likelihood of a system's predictions, and the mean width of its intervals."""
-    coverage = front.coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
+    coverage = front_calibration.coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
     whats = {"nll": "NLL"}
     if coverage:
         width = coverage.replace("coverage_", "width_")

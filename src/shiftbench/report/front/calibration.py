@@ -1,0 +1,143 @@
+"""Whether intervals and probabilities can be trusted, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shiftbench.metrics.conformal import RULES, coverage_name, size_name
+from shiftbench.report.case import Case, listed
+from shiftbench.report.front.finding import Finding
+from shiftbench.report.front.shift import of_system
+from shiftbench.report.grids.calibration import calibrated_on
+from shiftbench.report.view import finite, too_few
+from shiftbench.scores.metric import METRICS, Metric
+from shiftbench.scores.score import Score, System
+
+COVERAGE = 0.9  # the level of the intervals shown, or the nearest one that a report has
+FEW_EFFECTIVE = 50  # calibration records
+NEAR = 0.02  # to the nominal share of records: what counts as held where there is no interval
+
+
+def intervals(case: Case, system: System) -> Iterator[Finding]:
+    """What the intervals of a system hold, and what conformal ones would; of classes, how far confidence is off."""
+    both = any(key[1] == case.split and key[2] == "in" for key in case.scores)
+    sides = [
+        side for side in (("in", "shifted") if both else ("full",)) if side not in too_few(case.report, case.split)
+    ]
+    name = coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
+    scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
+    if scores:
+        better = _recalibrated(case, METRICS[name], system, scores)
+        yield Finding(_coverage(case, METRICS[name], system, scores) + better, "conformal" if better else "calibration")
+        return
+    found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
+    if found:
+        whose = f"The confidence{of}" if (of := of_system(case, system)) else "Its confidence"
+        yield Finding(f"{whose} {_confidence(case, system, found)}.", "calibration")
+
+
+def _confidence(case: Case, system: System, errors: dict[str, Score]) -> str:
+    """By how much the confidence is above or below the accuracy, what that is called, and the calibration error."""
+    gaps = {side: score for side in errors if (score := case.score(system.name, side, "overconfidence")) is not None}
+    sizes = [f"{case.digits('ece').text(score.value)} points{on_side(side)}" for side, score in errors.items()]
+    if len(gaps) < len(errors):  # an older report
+        return f"is off by {listed(sizes)} on average (ECE)"
+    digits = case.digits("overconfidence")
+    distances = listed(
+        [
+            f"{digits.text(abs(gap.value))} points {'below' if gap.value < 0 else 'above'} "
+            f"{'it' if place else 'its accuracy'}{on_side(side)}"
+            for place, (side, gap) in enumerate(gaps.items())
+        ]
+    )
+    names = {"narrow": "underconfident", "wide": "overconfident"}
+    reads = {side: names.get(_reading(gap, 0.0), "") for side, gap in gaps.items()}
+    off = {side: word for side, word in reads.items() if word}
+    alike = len(off) == len(reads) and len({*off.values()}) == 1
+    words = [*dict.fromkeys(f"{word}{'' if alike else on_side(side)}" for side, word in off.items())]
+    neither = ["neither over- nor underconfident on average, as far as one can tell"]
+    return f"is {distances}: it is {listed(words or neither)} (calibration error, ECE: {listed(sizes)})"
+
+
+def coverage_of(names: set[str]) -> str:
+    """Of the names of metrics, that of the coverage whose level is nearest to COVERAGE; "" without any."""
+    found = [name for name in names if name.startswith("coverage_") and finite(METRICS[name].nominal)]
+    return min(found, key=lambda name: (abs(METRICS[name].nominal - COVERAGE), name), default="")
+
+
+def _coverage(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
+    whose = f"The intervals{of}" if (of := of_system(case, system)) else "Its intervals"
+    nominal, digits = metric.nominal, case.digits(metric.name)
+    reads = {side: _reading(score, nominal) for side, score in scores.items()}
+    shares = ", ".join(f"{digits.text(score.value)} %{on_side(side)}" for side, score in scores.items())
+    off = {side: reading for side, reading in reads.items() if reading != "hold"}
+    if not off:
+        return f"{whose} hold: those of nominal {100 * nominal:.10g} % contain {shares}."
+    words = [
+        f"too {reading}{'' if len(off) == len(reads) and len(set(off.values())) == 1 else on_side(side)}"
+        for side, reading in off.items()
+    ]
+    return f"{whose} are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:.10g} % contain {shares}."
+
+
+def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
+    """What conformal intervals contain where its own hold too few or too many, if that is at most half as far off."""
+    side, own = next(reversed(scores.items()))
+    nominal, digits = metric.nominal, case.digits(metric.name)
+    off = abs(own.value - nominal)
+    found, sizes, endless = {}, {}, list[str]()
+    for rule in RULES.values():
+        score = case.score(system.name, side, coverage_name(rule.name, nominal))
+        size = case.scores.get((system.name, case.split, side, size_name(rule.name, nominal)))
+        if score is None or size is None:
+            continue
+        if not finite(size.value):  # infinite ones contain everything
+            endless.append(rule.title)
+            continue
+        if not (rule.needs == "weights" and _hardly_overlap(case, side)):
+            title = rule.title.removeprefix("conformal").lstrip(", ")
+            found[title], sizes[title] = score, size
+    best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
+    if _reading(own, nominal) == "hold":
+        return ""
+    if best is None or abs(found[best].value - nominal) > off / 2:
+        return _endless(endless[0]) if endless else ""
+    shown = [title for title in found if title in ("", best)]
+    shares = ", ".join(f"{title} {digits.text(found[title].value)} %".lstrip() for title in shown)
+    where = " on shifted data" * (side == "shifted")
+    cost = _width(case, system, nominal, side, [sizes[title] for title in shown])
+    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {shares}{where}, and are {cost}."
+
+
+def _endless(title: str) -> str:
+    """That the intervals of a rule are infinite: those of split conformal all, others for some records."""
+    kind = title.removeprefix("conformal").lstrip(", ")
+    if not kind:
+        return " Conformal intervals would be infinite: too few calibration records."
+    return f" Conformal intervals {kind} would be infinite for some records: too few calibration records are like them."
+
+
+def _width(case: Case, system: System, nominal: float, side: str, sizes: list[Score]) -> str:
+    """How wide intervals are on average, and how wide those are that they replace."""
+    own = case.score(system.name, side, f"width_{100 * nominal:.10g}")
+    digits = case.digits((own or sizes[0]).metric)
+    wide = " and ".join(digits.text(each.value) for each in sizes)
+    before = f" instead of {case.plain(own)}" if own is not None else ""
+    return f"{wide} {digits.unit}".rstrip() + f" wide on average{before}"
+
+
+def _hardly_overlap(case: Case, side: str) -> bool:
+    """Whether weights for the shift rest on so few calibration records that their coverage is mostly luck."""
+    here = [each for each in case.report.separations if (each.split, each.subset) == (case.split, side)]
+    return any(each.effective < FEW_EFFECTIVE for each in here)
+
+
+def _reading(score: Score, nominal: float) -> str:
+    if finite(score.low) and finite(score.high):
+        return "narrow" if score.high < nominal else "wide" if score.low > nominal else "hold"
+    return "hold" if abs(score.value - nominal) <= NEAR else "narrow" if score.value < nominal else "wide"
+
+
+def on_side(side: str) -> str:
+    """The side of the shift within a sentence."""
+    return {"in": " in-domain", "shifted": " on shifted data"}.get(side, "")

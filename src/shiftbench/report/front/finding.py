@@ -1,0 +1,19 @@
+"""One sentence of the first screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence of the first screen; `kind` names the table with its numbers (see `grid.Grid.kind`)."""
+
+    text: str
+    kind: str
+    careful: bool = False
+
+    @property
+    def line(self) -> str:
+        """The sentence, marked if it is a caution."""
+        return f"Careful: {self.text}" if self.careful else self.text
