@@ -13,8 +13,8 @@ from shiftbench.challenge.definition import TABLE, Board
 from shiftbench.errors import PredictionsError, SettingsError
 from shiftbench.track import Arrays, Intake, Task
 from shiftbench.track.contract import ScoredFiles
-from shiftbench.track.parsed import array, unpack
-from shiftbench.track.table_submission import ANSWER, ID, INTAKE, UNCERTAINTY, answers, predicted
+from shiftbench.track.parsed import BYTES, array, unpack
+from shiftbench.track.table_submission import ANSWER, ID, INTAKE, UNCERTAINTY, answers, predicted, variance_problems
 
 TARGET, SHIFTED, CLUSTER = "target", "shifted", "cluster"  # columns of an organiser's `truth.parquet`, beside `id`
 
@@ -46,21 +46,36 @@ class Form:
         return found  # type: ignore[no-any-return]
 
     def problems(self, arrays: Arrays) -> list[str]:
-        """What no label is needed for: uncertainties that are the same everywhere cannot find errors."""
-        return [
+        """What no label is needed for: uncertainties that find no errors, or are no variances where they must be."""
+        found = [
             f"{name}: expected values that differ, found {values[0]:g} for each of {len(values):,} records. Give each "
             "record its own, higher where it is less certain."
             for name, values in _uncertainties(arrays)
             if len(values) > 1 and bool((values == values[0]).all())
         ]
+        if self.track is not None and self.intake is INTAKE and UNCERTAINTY in arrays:
+            found += variance_problems(array(arrays, UNCERTAINTY, "f", 1))
+        return found
+
+    def beside(self, arrays: Arrays, truth: Path, name: str) -> list[str]:
+        """Records without a prediction, and predictions without a record, where labels and predictions are tables."""
+        if self.intake is not INTAKE or ID + BYTES not in arrays or not truth.is_file():
+            return []
+        from shiftbench.io import tables
+
+        return _missing(pl.Series(unpack(arrays, ID), dtype=pl.String), tables.read_table(truth), name)
 
     def remarks(self, arrays: Arrays) -> list[str]:
-        """What is odd: log-probabilities in place of an uncertainty."""
-        return [
-            f"{name}: all values are negative, like log-probabilities; higher must mean less certain. Is it the sign?"
-            for name, values in _uncertainties(arrays)
-            if len(values) and values.max() < 0
-        ]
+        """What is odd about the sign: log-probabilities in place of an uncertainty, or variances that are none."""
+        found = []
+        for name, values in _uncertainties(arrays):
+            if count := int((values < 0).sum()):
+                all_of_them = count == len(values)
+                odd = "all values are negative, like log-probabilities" if all_of_them else (
+                    f"{count:,} of {len(values):,} values are negative, which no variance is"
+                )  # fmt: skip
+                found.append(f"{name}: {odd}; higher must mean less certain. Is it the sign?")
+        return found
 
 
 def _uncertainties(arrays: Arrays) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ import hashlib
 import math
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,8 +80,32 @@ def validate(board: Board, file: Path) -> list[str]:
     except MissingExtraError:
         raise
     except ShiftbenchError as error:
-        return [*error.problems]
+        return _unique([*error.problems, *_in_part(form, getattr(error, "arrays", {}))])
     return problems
+
+
+def further(folder: Path, board: Board, phase: Phase | str, parsed: Path) -> list[str]:
+    """What else is wrong with a file that was refused, seen in the part of it that was read: ids, and the sign.
+
+    Ids of a board are public, so naming foreign and missing ones tells nothing about labels.
+    """
+    form = forms.of(board)
+    try:
+        held = sandbox.arrays(parsed)
+        return [
+            *_in_part(form, held),
+            *form.beside(held, manifest.truth(folder, board.slug, _phase(board, phase).name), SYSTEM),
+        ]
+    except ShiftbenchError:
+        return []  # nothing of it could be read
+
+
+def _in_part(form: forms.Form, held: Arrays) -> list[str]:
+    return [*form.problems(held), *form.remarks(held)]
+
+
+def _unique(problems: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(problems)]
 
 
 def remarks(board: Board, file: Path) -> list[str]:
@@ -109,7 +133,7 @@ def evaluate(
     form, held = forms.of(board), {SYSTEM: sandbox.arrays(parsed)}
     problems = form.problems(held[SYSTEM])
     if problems:
-        raise Refused(*problems)
+        raise Refused(*problems, *form.beside(held[SYSTEM], manifest.truth(folder, board.slug, during.name), SYSTEM))
     if best is not None:
         held[BEST] = sandbox.arrays(best)
     scored = _scored(folder, board, during, held)
@@ -127,7 +151,7 @@ def evaluate(
             noise = max(noise, abs(shown - others[0]) * (1 + ROUNDING))
     own = form.remarks(held[SYSTEM])
     notes = own if during.hidden else [*own, *scored.notes]
-    return Outcome(value, low, high, noise, tuple(dict.fromkeys(notes)))
+    return Outcome(value, low, high, noise, tuple(_unique(notes)))
 
 
 def report(folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, Path], out: Path) -> Path:

@@ -79,7 +79,11 @@ class Worker:
         file, aside = self.state / "files" / claimed.sha256[:2] / claimed.sha256, self._aside(claimed.id)
         if not file.is_file():
             raise Fault(f"{file}: expected the file of submission {claimed.id}, found none")
-        sandbox.parse(board, file, aside, name=claimed.name, limits=self.limits, weak=self.weak)
+        try:
+            sandbox.parse(board, file, aside, name=claimed.name, limits=self.limits, weak=self.weak)
+        except sandbox.Refused as error:  # all that is wrong at once
+            further = scoring.further(self.folder, board, phase, aside)
+            raise sandbox.Refused(*error.problems, *further) from None
         state("scoring")
         labels = scoring.labels(self.folder, board, phase.name)
         best, shown = self._best(claimed, labels) if phase.hidden else (None, None)

@@ -15,6 +15,14 @@ from shiftbench.track.contract import Arrays
 BYTES, OFFSETS = "_utf8", "_offsets"  # what the arrays of texts are called, after their name
 
 
+class PartlyRead(PredictionsError):
+    """Problems of a file, and `arrays` of what could be read all the same, in which more problems can be found."""
+
+    def __init__(self, *problems: str, arrays: Arrays) -> None:
+        super().__init__(*problems)
+        self.arrays = arrays
+
+
 def pack(name: str, texts: Sequence[str]) -> dict[str, npt.NDArray[np.generic]]:
     """Texts [N] as their UTF-8 bytes, uint8, and where each begins and the last one ends, int64 [N + 1].
 

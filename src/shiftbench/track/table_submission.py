@@ -21,7 +21,7 @@ from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import tables
 from shiftbench.track.contract import Arrays, Intake
-from shiftbench.track.parsed import array, one, pack, unpack
+from shiftbench.track.parsed import PartlyRead, array, one, pack, unpack
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 ID, ANSWER, UNCERTAINTY = "id", "answer", "uncertainty"
@@ -37,8 +37,15 @@ def parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
     """The predictions in a file of a stranger as arrays.
 
     Raises:
-        ShiftbenchError: naming every problem.
+        PartlyRead: naming every problem, with the ids and uncertainties that could be read all the same.
     """
+    try:
+        return _parse(file)
+    except ShiftbenchError as error:
+        raise PartlyRead(*error.problems, arrays=_readable(file)) from None
+
+
+def _parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
     if file.suffix == ".parquet" and predictions.KEY in tables.read_metadata(file):
         return _of_predictions(predictions.load(file))
     frame = tables.read_table(file)
@@ -59,6 +66,21 @@ def parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
             f"{', '.join(names[:12])}. Forms: {forms.hint()}."
         )
     return _of_answers(frame, where)
+
+
+def _readable(file: Path) -> dict[str, Any]:
+    """Each id once and the finite uncertainties beside answers, as far as a file that has other problems tells them."""
+    try:
+        frame = tables.read_table(file)
+    except ShiftbenchError:
+        return {}
+    found = dict[str, Any]()
+    if ID in frame.columns and (frame[ID].dtype == pl.String or frame[ID].dtype.is_integer()):
+        found |= pack(ID, frame[ID].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list())
+    if {ANSWER, UNCERTAINTY} <= {*frame.columns} and frame[UNCERTAINTY].dtype.is_numeric():
+        values = frame[UNCERTAINTY].cast(pl.Float64).drop_nulls().to_numpy()
+        found[UNCERTAINTY] = values[np.isfinite(values)]
+    return found
 
 
 def _of_form(frame: pl.DataFrame, form: forms.Form, parts: forms.Parts, *, where: str) -> dict[str, Any]:
@@ -169,13 +191,20 @@ def _normal(table: pl.DataFrame) -> Predictions:
             "expected a probability of each class, found answers alone. Hand in columns `probability_<class>` instead."
         )
     variance = table[UNCERTAINTY].to_numpy()
-    if variance.min(initial=math.inf) <= 0:
-        raise PredictionsError(
-            f"{UNCERTAINTY}: expected variances > 0 beside answers, found {variance.min():g}. Hand in `mean` and "
-            "`std`, or add a constant."
-        )
+    if problems := variance_problems(variance):
+        raise PredictionsError(*problems)
     ensemble = Gaussian(table[ANSWER].to_numpy()[None], variance[None])
     return Predictions(table[ID].to_numpy().astype(object), ensemble)
+
+
+def variance_problems(values: npt.NDArray[np.floating[Any]]) -> list[str]:
+    """What keeps uncertainties beside answers from being the variances of normal distributions."""
+    if values.min(initial=math.inf) > 0:
+        return []
+    return [
+        f"{UNCERTAINTY}: expected variances > 0 beside answers, found {values.min():g} (not above 0 in "
+        f"{int((values <= 0).sum()):,} of {len(values):,}). Hand in `mean` and `std`, or add a constant."
+    ]
 
 
 def restore(arrays: Arrays, folder: Path) -> Path:

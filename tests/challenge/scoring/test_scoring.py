@@ -10,13 +10,15 @@ import pytest
 from shiftbench.assessment import assess
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.columns import Columns
+from shiftbench.assessment.predictions import KEY, Predictions
 from shiftbench.assessment.scored_table import read
-from shiftbench.challenge import forms, manifest, scoring
+from shiftbench.challenge import forms, manifest, sandbox, scoring
 from shiftbench.challenge.definition import Board
 from shiftbench.challenge.sandbox import Fault, Refused
 from shiftbench.challenge.store.records import Entry
+from shiftbench.ensembles import Gaussian
 from shiftbench.errors import SettingsError
-from shiftbench.io import files
+from shiftbench.io import files, tables
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.ladder import climb, paired_standard_error
 from shiftbench.track import table_submission
@@ -148,6 +150,46 @@ def test_an_uncertainty_of_one_value_is_refused_and_a_negative_one_doubted(tmp_p
     assert "expected values that differ" in scoring.validate(BOARD, file)[0]
     file.write_text("id,answer,uncertainty\n1,2.0,-0.5\n2,3.0,-0.1\n")
     assert "sign" in scoring.remarks(BOARD, file)[0]
+
+
+def _wrong_in_every_way(frame: pl.DataFrame) -> pl.DataFrame:
+    """A repeated id, a foreign one, an answer that is NaN, a negative uncertainty."""
+    row = pl.int_range(pl.len())
+    ids = pl.when(row == 3).then(pl.lit("r2")).when(row == 4).then(pl.lit("foreign")).otherwise("id")
+    return frame.with_columns(
+        id=ids, answer=pl.when(row == 7).then(float("nan")).otherwise("answer"),
+        uncertainty=pl.when(row == 9).then(-1.0).otherwise("uncertainty"),
+    )  # fmt: skip
+
+
+def test_every_problem_of_a_file_is_named_at_once(folder, tmp_path):
+    file = tmp_path / "mine.csv"
+    _wrong_in_every_way(answers(truth(), 1.0)).write_csv(file)
+    for track_name, sign in (("table", "negative"), ("power", "variances > 0")):
+        found = "\n".join(scoring.validate(replace(BOARD, track=track_name), file))
+        assert all(word in found for word in ("'r2' in rows 3, 4", "NaN (1 of 300, first in row 8)", sign))
+    with pytest.raises(Refused) as caught:
+        sandbox.parse(BOARD, file, tmp_path / "parsed")
+    found = "\n".join((*caught.value.problems, *scoring.further(folder, BOARD, HIDDEN, tmp_path / "parsed")))
+    assert all(word in found for word in ("more than once", "NaN", "negative", "such as foreign", "such as r3, r4"))
+
+
+def test_a_predictions_file_names_its_ids_beside_its_other_problems(folder, tmp_path):
+    predicted = Predictions(["r0", "foreign"], Gaussian(np.zeros((1, 2)), np.ones((1, 2))))
+    file = predicted.save(tmp_path / "mine.parquet")
+    metadata = tables.read_metadata(file)
+    broken = pl.read_parquet(file).with_columns(mean=pl.col("mean") * float("nan"))
+    tables.write_table(broken, file, metadata={KEY: metadata[KEY]})
+    with pytest.raises(Refused, match="NaN"):
+        sandbox.parse(BOARD, file, tmp_path / "parsed")
+    found = scoring.further(folder, BOARD, HIDDEN, tmp_path / "parsed")
+    assert any("such as foreign" in each for each in found)
+
+
+def test_ids_that_do_not_fit_are_named_beside_an_uncertainty_of_one_value(folder, tmp_path):
+    given = answers(truth(), 1.0).with_columns(uncertainty=pl.lit(1.0))[1:]
+    with pytest.raises(Refused, match=r"(?s)values that differ.*such as r0"):
+        scoring.evaluate(folder, BOARD, HIDDEN, _arrays(given, tmp_path / "m"))
 
 
 def test_files_of_other_names_are_refused_with_what_is_taken(tmp_path):

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 
+import polars as pl
 import pytest
 
 from shiftbench.challenge import sandbox, worker
@@ -71,6 +72,18 @@ def test_what_waits_is_scored_and_open_phases_get_a_report(folder, state, ledger
     assert score.shown == score.value
     assert "Main" in (state / "scored" / str(number) / str(score.id) / "report.html").read_text("utf-8")
     assert [path.name for path in (state / "parsed").iterdir()] == [str(number)]
+
+
+def test_a_refused_file_is_told_of_foreign_ids_as_well(folder, state, ledger):
+    given = answers(truth(), 1.0)
+    twice = pl.concat([given[:-1], given[:1].with_columns(id=pl.lit("foreign")), given[:1]])
+    number = submit(state, ledger, "ours", twice.write_csv().encode(), phase=HIDDEN)
+    worker.run(state, folder, once=True)
+    found = ledger.submission(number)
+    assert (found.state, found.fault) == ("failed", "submission")
+    assert [word in "\n".join(found.problems) for word in ("more than once", "such as foreign", "such as r299")] == [
+        True
+    ] * 3
 
 
 def test_hidden_phases_answer_through_the_ladder_and_leave_no_report(folder, state, ledger):
