@@ -321,8 +321,8 @@ def _resampled(
         lined = {k: systems[k] if shared.member.all() else systems[k].select(shared.member) for k in shared.systems}
         if not few:
             _warn_of_few(here, [each.system.name for each in lined.values()])
-        told = [place in shared.scored for place in lined]
-        drawn, found = _replicates(here, [*lined.values()], told, options, _share(progress, step, len(every)))
+        alone = [place in shared.scored for place in lined]
+        drawn, found = _replicates(here, [*lined.values()], alone, options, _share(progress, step, len(every)))
         for place, ends in zip(lined, found, strict=True):
             if place in shared.scored:
                 part = Assessed(here, lined[place], threshold=options.threshold, rule=options.rule)
@@ -340,19 +340,19 @@ Drawn = tuple[tuple[int, ...], list[Label], Bootstrap]  # positions of systems, 
 
 
 def _replicates(
-    records: Records, systems: Sequence[Scored], told: Sequence[bool], options: Options, progress: Progress | None
+    records: Records, systems: Sequence[Scored], alone: Sequence[bool], options: Options, progress: Progress | None
 ) -> tuple[list[Drawn], list[dict[Label, Ends]]]:
     """The scores that all systems share, then those that some of them share, with replicates, and the intervals of
     each system's scores.
 
-    Replicates are the same draws. Scores of one system alone are left out if it is not `told`. Not even rounding
+    Replicates are the same draws. Scores of one system alone are left out if it is not `alone`. Not even rounding
     depends on the order of the rows.
     """
     records, systems = in_canonical_order(records, systems)
     parts = [Assessed(records, system, threshold=options.threshold, rule=options.rule) for system in systems]
     resampler = _resampler(records)
     shared = _shared(systems)
-    own = {places: names for places, names in _partly_shared(systems, shared).items() if any(told[k] for k in places)
+    own = {places: names for places, names in _partly_shared(systems, shared).items() if any(alone[k] for k in places)
            or len(places) > 1}  # fmt: skip
     ends: list[dict[Label, Ends]] = [{} for _ in systems]
     drawn: list[Drawn] = []
@@ -439,12 +439,13 @@ def _warn_of_few(records: Records, names: Sequence[str] = ()) -> bool:
     who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} other systems"
     whose = f" of the records that {who} answer{'s' * (len(names) == 1)}" if names else ""
     each = " in-domain and as many shifted" if sides else ""
-    told = (
+    meaning = (
         f"scores of fewer than {intervals.FEWEST} have no interval and no test; other intervals may be too short"
         if resampler.fewest < intervals.FEWEST
         else "intervals may be too short, and p-values too small"
     )
-    message = f"{records.prefix}expected at least {intervals.FEW} {resampler.noun}{each}{whose}, found {found}: {told}"
+    wanted = f"expected at least {intervals.FEW} {resampler.noun}{each}{whose}"
+    message = f"{records.prefix}{wanted}, found {found}: {meaning}"
     warnings.warn(FewClustersWarning(message), stacklevel=2)
     return True
 

@@ -110,10 +110,10 @@ def _copied(name: str, alike: Sequence[Sequence[int]], members: int) -> Iterator
     if different == 1:
         yield f"all {members} members of {marked(name)} are copies of each other, so their spread says nothing"
         return
-    told = "; ".join(_listed(group) for group in alike[:MOST_LISTED])
+    groups = "; ".join(_listed(group) for group in alike[:MOST_LISTED])
     yield (
-        f"members of {marked(name)} are copies of each other ({told}): only {different} of {members} are different, so "
-        "their spread is too small"
+        f"members of {marked(name)} are copies of each other ({groups}): only {different} of {members} are different, "
+        "so their spread is too small"
     )
 
 

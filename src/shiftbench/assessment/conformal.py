@@ -64,8 +64,8 @@ def calibrated(splits: Sequence[Split], *, seed: int, calibration: Split | None 
     for place, (records, systems) in enumerate(splits):
         if records.split == CALIBRATION or not known.systems:
             continue
-        beside, told = known.beside(records)
-        notes += told
+        beside, found = known.beside(records)
+        notes += found
         separations += beside.separations
         used[records.split] = beside.column
         plain[place] = (records, [_with_scores(known, beside, each) for each in systems])
@@ -211,10 +211,10 @@ class _Known:
         if not left.any():
             return best, []
         names, sizes = np.unique(records.slices[best][left], return_counts=True)
-        told = listed(dict(zip(names.tolist(), sizes.tolist(), strict=True)))
+        sizes_text = listed(dict(zip(names.tolist(), sizes.tolist(), strict=True)))
         return best, [
             f"{records.prefix}groups of {best} with fewer than {LEAST} calibration records{self.among} have infinite "
-            f"conformal intervals by group: {told}"
+            f"conformal intervals by group: {sizes_text}"
         ]
 
 

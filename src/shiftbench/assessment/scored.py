@@ -413,11 +413,11 @@ def _never_seen(ensemble: Categorical) -> Iterator[str]:
     names = ensemble.classes or tuple(range(zero.shape[1]))
     found = {str(name): int(own.sum()) for name, own in zip(names, zero.T, strict=True) if 0 < own.sum() < len(zero)}
     if found:
-        told = ", ".join(f"{name!r} by {count:,}" for name, count in [*found.items()][:MOST_NAMED])
+        named = ", ".join(f"{name!r} by {count:,}" for name, count in [*found.items()][:MOST_NAMED])
         rest = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         yield (
             f"classes with probability 0 for every record from some of {ensemble.members:,} members, which may never "
-            f"have seen them: {told}{rest}; the likelihood of such a member is 0 there"
+            f"have seen them: {named}{rest}; the likelihood of such a member is 0 there"
         )
 
 

@@ -188,12 +188,12 @@ def few_clusters(case: Case) -> str:
 def _sides(counts: list[Count]) -> str:
     """The number of clusters that the records of each side come from."""
     which = {"in": "in-domain ", "shifted": "shifted "}
-    told = [
+    parts = [
         f"{count_text(count.records)} {which.get(count.subset, '')}records come from "
         f"{'one cluster' if count.clusters == 1 else f'{count.clusters} clusters'}"
         for count in counts
     ]
-    return listed(told)
+    return listed(parts)
 
 
 def listed(names: list[str]) -> str:

@@ -83,8 +83,8 @@ class Report:
     def __repr__(self) -> str:
         """One line: the title, and what is in it."""
         found = (("system", self.systems), ("split", self.splits), ("score", self.scores), ("warning", self.warnings))
-        told = ", ".join(f"{len(rows):,} {name}{'s' * (len(rows) != 1)}" for name, rows in found)
-        return f"<shiftbench report {self.title!r}: {told}>"
+        counts = ", ".join(f"{len(rows):,} {name}{'s' * (len(rows) != 1)}" for name, rows in found)
+        return f"<shiftbench report {self.title!r}: {counts}>"
 
     def __str__(self) -> str:
         """The first screen as plain text of 80 columns: what `print(report)` shows."""
@@ -326,9 +326,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def _require_kinds(kind: type[Any], values: dict[str, Any]) -> None:
     """Check that fields of plain types, and items of tuples of these, have their declared types."""
     for place in dataclasses.fields(kind):
-        said = str(place.type)
-        items = said.startswith("tuple[")
-        named = said.removeprefix("tuple[").removesuffix(", ...]").split(" | ") if items else said.split(" | ")
+        declared = str(place.type)
+        items = declared.startswith("tuple[")
+        named = declared.removeprefix("tuple[").removesuffix(", ...]").split(" | ")
         kinds = [known for name in named for known in _KINDS.get(name.partition("[")[0], ())]
         if place.name not in values or not kinds:
             continue

@@ -121,7 +121,7 @@ def _cards(report: Report, entries: Sequence[Notable]) -> Cards:
                     *filter(None, (_cut(entry.id), _domain(entry.shifted))),
                     f"{clean(report.error_name)} {error.text(entry.error)}",
                     *[f"{named} {uncertainty.text(entry.uncertainty)}"] * bool(measure),
-                    *_told(entry),
+                    *_descriptions(entry),
                 ]
             ),
             tuple(map(shown, entry.texts)),
@@ -133,7 +133,7 @@ def _cards(report: Report, entries: Sequence[Notable]) -> Cards:
     return Cards(f"{title}: {clean(first.system)}", f"{rule}{f' {SHADED}' * shaded}{more}", made)
 
 
-def _told(entry: Notable) -> Iterator[str]:
+def _descriptions(entry: Notable) -> Iterator[str]:
     """The columns of a record that say something of it beside its texts; flags by their name alone."""
     texts = {"".join(text.pieces)[:LONGEST] for text in entry.texts}
     for name, value in [*entry.columns.items()][:MOST_COLUMNS]:

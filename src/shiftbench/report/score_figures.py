@@ -56,8 +56,8 @@ def summary(report: Report, split: str, *, only: Collection[str] = ()) -> Drawin
             ends = [end * digits.factor for end in _ends(score.value, score.low, score.high, score.std)]
             height = row + _lane(subsets.index(subset), len(subsets))
             lines += _dot(ends, height, Look(color, "-", marker, 2.0), hollow=subset == "shifted")
-        told = " → ".join(digits.cell(score.value)[0] for _, score in mine)
-        words.append(RowText(*_row_name(report, name, split), told))
+        values = " → ".join(digits.cell(score.value)[0] for _, score in mine)
+        words.append(RowText(*_row_name(report, name, split), values))
     legend = [
         Entry(entry.text, Look(entry.look.color, "-", entry.look.marker, 2.0), hollow=subset == "shifted")
         for entry, subset in zip(subset_entries(subsets, marker=True), subsets, strict=True)
@@ -116,13 +116,13 @@ class RowText:
 
     name: str
     role: str = ""
-    told: str = ""
+    values: str = ""
 
     @property
     def left(self) -> str:
         """The name and what stands behind it, in the room that the text at the right leaves."""
         role = f" ({self.role})" if self.role else ""
-        room = max(int((WIDTH - 40 - text_width(self.told)) / 6.3), 12)
+        room = max(int((WIDTH - 40 - text_width(self.values)) / 6.3), 12)
         kept = room - len(role)
         return f"{fitted(self.name, kept)}{role}" if kept >= 12 else fitted(f"{self.name}{role}", room)
 
@@ -151,7 +151,7 @@ def _rows(
     """
     middle = TEXT / 2 / _row_height(lanes)
     labelled = [Label(text.left, 0.0, row + middle) for row, text in enumerate(words)]
-    labelled += [Label(text.told, 1.0, row + middle, "end", GREY) for row, text in enumerate(words) if text.told]
+    labelled += [Label(text.values, 1.0, row + middle, "end", GREY) for row, text in enumerate(words) if text.values]
     values = [x for line in lines for x in line.x]
     log = not linear and min(values) > 0 and max(values) > WIDE_SPAN * min(values)
     low, high = span(values, log=log)
@@ -221,8 +221,8 @@ def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice])
 
 def _slice_words(entry: Slice, report: Report) -> RowText:
     share = f", {100 * entry.shifted_share:.0f} % shifted" if finite(entry.shifted_share) else ""
-    told = worded(f"{count_text(entry.n)} records{share}", report)
-    return RowText(f"{fitted(entry.column, 20)} = {entry.group}", told=told)
+    size = worded(f"{count_text(entry.n)} records{share}", report)
+    return RowText(f"{fitted(entry.column, 20)} = {entry.group}", values=size)
 
 
 def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:

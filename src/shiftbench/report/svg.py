@@ -54,11 +54,11 @@ def _svg(drawn: Drawn, name: str = "", paper: str = "", space: str = "") -> str:
     clips = {frame: f"{name}-clip-{place}" for place, (frame, _) in enumerate(drawn.frames, 1)}
     used = {item.clip for item in drawn.items if isinstance(item, Stroke)}
     defs = "".join(_clip(frame, clips[frame]) for frame in clips if frame in used)
-    told = "".join(_frame(frame, panel) for frame, panel in drawn.frames if any(line.name for line in panel.lines))
+    names = "".join(_frame(frame, panel) for frame, panel in drawn.frames if any(line.name for line in panel.lines))
     body = "".join(_element(item, clips) for item in drawn.items)
     return (
         f'<svg{space} viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="{FONTS}" '
-        f'font-size="11" fill="none">{paper}{defs}{body}{told}</svg>'
+        f'font-size="11" fill="none">{paper}{defs}{body}{names}</svg>'
     )
 
 
@@ -75,12 +75,12 @@ def _rect(box: Box, attributes: str = "") -> str:
 def _frame(box: Box, panel: Panel) -> str:
     """An invisible box over the panel with the ends of its axes."""
     axes = ((name, axis) for name, axis in (("x", panel.x), ("y", panel.y)))
-    told = "".join(
+    texts = "".join(
         f' data-{name}="{axis.low:.6g} {axis.high:.6g}{" log" if axis.log else ""}" '
         f'data-{name}-title="{escape(axis.title)}"'
         for name, axis in axes
     )
-    return _rect(box, told)
+    return _rect(box, texts)
 
 
 def _element(item: Primitive, clips: dict[Box, str]) -> str:

@@ -90,17 +90,17 @@ class _FirstScreen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, many = min(options.max_width, WIDEST), len(self.reports)
-        told = set[str]()  # several reports on the same records often say the same of these
+        earlier = set[str]()  # several reports on the same records often say the same of these
         found, titles = [], list[str]()
         for report in self.reports:
             mine = screen.findings(report)
             found.append(
-                [each for each in mine if not (each.line in told and (each.careful or each.kind == "systems"))]
+                [each for each in mine if not (each.line in earlier and (each.careful or each.kind == "systems"))]
             )
-            told.update(each.line for each in found[-1])
+            earlier.update(each.line for each in found[-1])
             counts = screen.records(report)
-            titles.append(clean(report.title) if counts in told else screen.headline(report))
-            told.add(counts)
+            titles.append(clean(report.title) if counts in earlier else screen.headline(report))
+            earlier.add(counts)
         least = 3 if many == 1 else 2  # a model and a baseline
         whole = [*zip(self.reports, titles, found, strict=True)]
         brief = many > MOST_WHOLE
@@ -299,8 +299,8 @@ def _padded(text: str, width: int) -> str:
 
 def _moved(grid: Grid, beside: str) -> Text:
     """The features that moved most, in one line; the other formats have the table."""
-    told = ", ".join(f"{row.label} {row.cells[0].text}" for row in grid.rows[:MOST_MOVED])
-    return Text(f"\nShifted most (distance 0 to 1): {told}. {beside}".rstrip(), overflow="fold")
+    features = ", ".join(f"{row.label} {row.cells[0].text}" for row in grid.rows[:MOST_MOVED])
+    return Text(f"\nShifted most (distance 0 to 1): {features}. {beside}".rstrip(), overflow="fold")
 
 
 def _item(text: str) -> Table:

@@ -48,8 +48,9 @@ DOUBT = "; without intervals this may be chance"
 def verdict(report: Report) -> list[str]:
     """The conclusions, most important first, as plain sentences without markup."""
     answers, cautions = screen.every_finding(report)
-    told = [each.line for each in (*answers, *cautions) if each.kind not in ("splits", "ranks")]  # the details say more
-    return [*told, *(worded(line, report) for line in _details(report))]
+    # The details say more of splits and ranks.
+    front = [each.line for each in (*answers, *cautions) if each.kind not in ("splits", "ranks")]
+    return [*front, *(worded(line, report) for line in _details(report))]
 
 
 def _details(report: Report) -> Iterator[str]:
@@ -103,13 +104,13 @@ def _promised(case: Case, system: System) -> Iterator[str]:
         width = coverage.replace("coverage_", "width_")
         whats[width] = f"mean width of its {100 * METRICS[coverage].nominal:.10g} % intervals"
     sides = ("in", "shifted") if any(key[1:3] == (case.split, "shifted") for key in case.scores) else ("full",)
-    told = []
+    parts = []
     for name, what in whats.items():
         scores = [score for side in sides if (score := case.score(system.name, side, name)) is not None]
         if scores:
-            told.append(f"{what} {listed([f'{case.quantity(score)} {WHERE[score.subset]}' for score in scores])}")
-    if told:
-        yield f"{marked(system.name)} has {'; '.join(told)}."
+            parts.append(f"{what} {listed([f'{case.quantity(score)} {WHERE[score.subset]}' for score in scores])}")
+    if parts:
+        yield f"{marked(system.name)} has {'; '.join(parts)}."
 
 
 # --- systems against each other -------------------------------------------------------------------------------------
@@ -135,11 +136,11 @@ def _baselines(case: Case, front: System) -> Iterator[str]:
                 verb = "cannot be told apart from" if outcome.winner is None else "beats"
                 partly = f" ({part.strip()})" if (part := case.partly(other)) else ""
                 groups[verb if outcome.sure else "is ahead of"].append(marked(system.name) + partly)
-        said = [
+        parts = [
             f"{verb} the baseline{'s' * (len(group) > 1)} {listed(group)}" for verb, group in groups.items() if group
         ]
-        if said:
-            places.setdefault(" and ".join(said), []).append(WHERE[subset])
+        if parts:
+            places.setdefault(" and ".join(parts), []).append(WHERE[subset])
     for outcomes, where in places.items():
         yield f"By {case.title}, {marked(front.name)} {outcomes} {listed(where)}."
 
@@ -183,8 +184,8 @@ def _leaders(case: Case) -> Iterator[str]:
             rest = rest if rest == UNTESTED or len(led) == 1 else rest.replace("; ", "; each time ", 1)
             yield f"{title}: {'; '.join(f'{WHERE[subset]} {top}' for subset, (top, _) in led)}{rest}."
         elif led:
-            told = ". ".join(f"{WHERE[subset].capitalize()} {top}{rest}" for subset, (top, rest) in led)
-            yield f"{title}: {in_sentence(told)}."
+            leaders = ". ".join(f"{WHERE[subset].capitalize()} {top}{rest}" for subset, (top, rest) in led)
+            yield f"{title}: {in_sentence(leaders)}."
 
 
 def _others(case: Case, systems: list[System]) -> Iterator[str]:
@@ -208,9 +209,9 @@ def _counted(case: Case, shifts: list[Shift]) -> str:
         return f"For none of the {alike} other systems can {case.title} in-domain and on shifted data be told apart."
     if len(counts) == 1 and not alike:
         return f"All {len(moved)} other systems do {counts[0][1]} on shifted data than in-domain{doubt}."
-    told = listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
+    moves = listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
     rest = f"; for {alike} the two cannot be told apart" if alike else ""
-    return f"Of the {len(shifts)} other systems, {told} on shifted data than in-domain{doubt}{rest}."
+    return f"Of the {len(shifts)} other systems, {moves} on shifted data than in-domain{doubt}{rest}."
 
 
 def _changes(case: Case, shifts: dict[str, Shift]) -> Iterator[str]:
@@ -223,10 +224,10 @@ def _changes(case: Case, shifts: dict[str, Shift]) -> Iterator[str]:
             groups.setdefault(kind, {})[name] = shift
     for (better, doubtful, _), group in sorted(groups.items()):
         factors = [_times(shift.factor) for shift in group.values() if shift.factor]
-        told = f": {what} {listed(factors)} times as large" if factors else ""
+        how_much = f": {what} {listed(factors)} times as large" if factors else ""
         does, how = "does" if len(group) == 1 else "do", "better" if better else "worse"
         doubt = DOUBT if doubtful else ""
-        yield f"{listed([*group])} {does} {how} on shifted data than in-domain{told}{doubt}."
+        yield f"{listed([*group])} {does} {how} on shifted data than in-domain{how_much}{doubt}."
     if alike := [name for name, shift in shifts.items() if shift.told_apart is False]:
         yield f"Of {listed(alike)}, {case.title} in-domain and on shifted data cannot be told apart."
 
@@ -234,12 +235,12 @@ def _changes(case: Case, shifts: dict[str, Shift]) -> Iterator[str]:
 def _uncertainties(case: Case, systems: list[System]) -> Iterator[str]:
     """Quality of the uncertainty over all records; one sentence for systems with the same outcome."""
     for metric, title in (("rejection_ratio", "rejection ratio"), ("roc_auc", "ROC-AUC")):
-        told: dict[str, dict[str, str]] = {}
+        by_reading: dict[str, dict[str, str]] = {}
         for system in systems:
             if (found := _reading(case, system, metric)) is not None:
                 reading, score = found
-                told.setdefault(reading, {})[marked(system.name)] = case.quantity(score)
-        for reading, scores in told.items():
+                by_reading.setdefault(reading, {})[marked(system.name)] = case.quantity(score)
+        for reading, scores in by_reading.items():
             yield f"The uncertainty of {listed([*scores])} {reading}: {title} {listed([*scores.values()])}."
 
 
@@ -256,12 +257,12 @@ def _test_sets(case: Case, front: System) -> Iterator[str]:
         named = (
             WHERE["in"] if inside is not None and inside.subset == "in" else f"on the {split_title(case.split)} split"
         )
-        told = f"{against} as {named}" if against else ""
+        beside = f"{against} as {named}" if against else ""
         led = None if few else leader(there, case.metric, "full")
         ahead = f" {extreme(case.metric)} {case.title} there: {led[0]}{led[1]}." if led else ""
         yield (
             f"On the test set {marked(split)}: {case.title} of {marked(front.name)} {there.quantity(whole)} "
-            f"({count_text(whole.n)} {clean(case.report.records_name)}){told}.{ahead}"
+            f"({count_text(whole.n)} {clean(case.report.records_name)}){beside}.{ahead}"
         )
         models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
         ratios = [(system, there.score(system.name, "full", "rejection_ratio")) for system in models]

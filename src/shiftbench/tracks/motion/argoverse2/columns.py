@@ -164,14 +164,14 @@ def _ratios(frame: pl.DataFrame) -> list[float]:
     if rows.height <= PIECE:
         return []
     velocity = np.clip(numbers(rows, "velocity_x", "velocity_y"), -FASTEST_MS, FASTEST_MS)
-    told = _between(np.cumsum(velocity, axis=0) / HZ)
+    expected = _between(np.cumsum(velocity, axis=0) / HZ)
     moved = _between(numbers(rows, "position_x", "position_y"))
     track, step = rows["track_id"].to_numpy(), rows["timestep"].to_numpy()
     whole = (track[PIECE:] == track[:-PIECE]) & (step[PIECE:] - step[:-PIECE] == PIECE)
-    pieces = pl.DataFrame({"track": track[PIECE:], "told": told, "moved": moved}).filter(whole)
-    medians = pieces.group_by("track").agg(pl.col("told", "moved").median(), pieces=pl.len())
+    pieces = pl.DataFrame({"track": track[PIECE:], "expected": expected, "moved": moved}).filter(whole)
+    medians = pieces.group_by("track").agg(pl.col("expected", "moved").median(), pieces=pl.len())
     moving = medians.filter((pl.col("moved") >= PIECE_M) & (pl.col("pieces") >= LEAST_PIECES))
-    return (moving["told"] / moving["moved"]).to_list()
+    return (moving["expected"] / moving["moved"]).to_list()
 
 
 def _between(values: Floats) -> Floats:

@@ -65,7 +65,7 @@ def import_scenes(
         source: see `sources`.
         folder: a new folder, or one of an earlier import.
         settings: how recordings become scenes.
-        progress: told how many recordings are done.
+        progress: called with how many recordings are done.
         executor: its name, or "ray=HOST:PORT". workers: of it; see `shiftbench.io.executor.Executor`.
         skip_damaged: whether damaged recordings, those that lack a file included, are left out and named in the result
             and in `damaged.jsonl`, instead of being an error. What an earlier import brought of them stays.
@@ -84,7 +84,7 @@ def import_scenes(
         outcome = (
             f"{source}: expected {every:,} whole recordings, found {len(damaged):,} that lack files or come twice."
         )
-        raise ShiftbenchError(*_told(damaged), f"{outcome} {REMEDY}" if found else outcome)
+        raise ShiftbenchError(*_lines(damaged), f"{outcome} {REMEDY}" if found else outcome)
     say = progress or silent
     with alone(target), _claimed(target, chosen):
         done = _done(_gathered(target), found, target)
@@ -106,7 +106,7 @@ def import_scenes(
     return _sum(target, lines, damaged)
 
 
-def _told(damaged: Iterable[Damaged]) -> tuple[str, ...]:
+def _lines(damaged: Iterable[Damaged]) -> tuple[str, ...]:
     return tuple(problem for each in damaged for problem in each.problems)
 
 

@@ -59,8 +59,9 @@ def methods(preset: str, *, chosen: Sequence[str] = (), members: int | None = No
     for name in chosen:
         if name not in METHODS:
             raise UnknownNameError("method of this preset", name, METHODS)
-    said = {} if members is None else {"members": members}
-    return tuple({**entry, **said, "seed": seed} for entry in PRESETS[preset] if not chosen or entry["name"] in chosen)
+    changes = {} if members is None else {"members": members}
+    entries = (entry for entry in PRESETS[preset] if not chosen or entry["name"] in chosen)
+    return tuple({**entry, **changes, "seed": seed} for entry in entries)
 
 
 @dataclass(frozen=True)

@@ -177,12 +177,12 @@ def settings_of(words: Sequence[str]) -> MapSettings:
         for word, (_, sign, value) in zip(words, pairs, strict=True)
         if not sign or not value.strip()
     ]
-    said = {name.strip(): value for name, sign, value in pairs if sign and value.strip()}
-    problems += [str(UnknownNameError("map setting", name, known)) for name in said if name not in known]
+    given = {name.strip(): value for name, sign, value in pairs if sign and value.strip()}
+    problems += [str(UnknownNameError("map setting", name, known)) for name in given if name not in known]
     counted = Counter(name.strip() for name, *_ in pairs)
     problems += [f"{name}: expected it once, found it {count} times." for name, count in counted.items() if count > 1]
     try:
-        found = MapSettings.of(**{name: _value(name, value) for name, value in said.items() if name in known})
+        found = MapSettings.of(**{name: _value(name, value) for name, value in given.items() if name in known})
     except ShiftbenchError as error:
         problems += error.problems
     if problems:

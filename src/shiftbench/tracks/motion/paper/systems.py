@@ -137,12 +137,12 @@ def of(reports: Iterable[Report]) -> list[Bundle]:
         data = [[count.split, count.subset, count.records] for count in entry.report.counts]
         recipe = entry.report.recipe
         key = json.dumps([entry.track, data, recipe.get("seed"), recipe.get("manifest")], sort_keys=True, default=str)
-        said = _said(entry)
-        same = (group for group in groups if group[0] == key and _agree(group[1], said))
+        values = _values(entry)
+        same = (group for group in groups if group[0] == key and _agree(group[1], values))
         name, known, runs = next(same, (key, {}, []))
         if not runs:
             groups.append((name, known, runs))
-        known.update(said)
+        known.update(values)
         runs.append(entry)
     names = [_name(group) for *_, group in groups]
     return [
@@ -154,7 +154,7 @@ def of(reports: Iterable[Report]) -> list[Bundle]:
 _Key = tuple[str, str, str, str]
 
 
-def _said(entry: Run) -> dict[_Key, float]:
+def _values(entry: Run) -> dict[_Key, float]:
     """Scores all reports of a run must agree on, whichever error they are of."""
     titles = {name: entry.title(name) for name in entry.slots}
     return {

@@ -233,5 +233,5 @@ def _otherwise(layout: Layout, bundle: Bundle, task: str | None) -> Iterator[str
     if entry.report.rule != RULE:
         yield f"{bundle.name} scores by the rule {entry.report.rule!r}; print by {RULE!r}."
     if entry.report.threshold != ERRORS[task].threshold:
-        said = "no threshold" if entry.report.threshold is None else f"the threshold {entry.report.threshold:g}"
-        yield f"{bundle.name} accepts errors by {said}, the paper up to {ERRORS[task].threshold:g}."
+        limit = "no threshold" if entry.report.threshold is None else f"the threshold {entry.report.threshold:g}"
+        yield f"{bundle.name} accepts errors by {limit}, the paper up to {ERRORS[task].threshold:g}."

@@ -51,10 +51,10 @@ def show(
         path = folder / f"{source.stem}-{mapped}-feature-map.png"
         found["feature map"] = write_png(feature_map_figure(scene, mapped), path)
     if gif:
-        told = progress or silent
+        report = progress or silent
         found["animation"] = write_gif(
             scene, folder / f"{name}.gif", request=request, predictions=foreseen,
-            progress=lambda done, count: told("frames", done, count),
+            progress=lambda done, count: report("frames", done, count),
         )  # fmt: skip
     return found
 

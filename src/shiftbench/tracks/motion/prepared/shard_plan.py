@@ -39,25 +39,25 @@ class Begun:
         """From the arguments of a preparation."""
         return cls(source, experiment, plain(settings), scenes_per_shard)
 
-    def different(self, said: object, *, scenes: bool = True) -> list[str]:
+    def different(self, earlier: object, *, scenes: bool = True) -> list[str]:
         """The names of the fields that differ.
 
         scenes: whether they must be equal, too. While shards are made they need not be: each records its inputs, so
         corrected scenes only require their own shards to be made again.
         """
         own = asdict(self)
-        other = said if isinstance(said, dict) else {}
+        other = earlier if isinstance(earlier, dict) else {}
         return [
             WHAT.get(key, key) for key, value in own.items() if other.get(key) != value and (scenes or key != "source")
         ]
 
-    def require_same(self, folder: Path, said: object, *, scenes: bool = True) -> None:
+    def require_same(self, folder: Path, earlier: object, *, scenes: bool = True) -> None:
         """Check that a folder was begun with these settings, see `different`.
 
         Raises:
             TableError: naming the differences.
         """
-        if different := self.different(said, scenes=scenes):
+        if different := self.different(earlier, scenes=scenes):
             raise TableError(
                 f"{folder}: expected a new folder, or one begun with the same {' and '.join(different)}, found one "
                 "begun with others. Choose a new folder, remove this one, or use the settings it was begun with."
@@ -72,16 +72,16 @@ def plain(settings: MapSettings) -> dict[str, Any]:
     }
 
 
-def map_settings(said: Any) -> MapSettings:
+def map_settings(settings: Any) -> MapSettings:
     """Map settings from the values of `plain`.
 
     Raises:
         SettingsError, UnknownNameError: if they are invalid.
     """
     try:
-        return MapSettings.of(**said)
+        return MapSettings.of(**settings)
     except TypeError as error:
-        raise SettingsError(f"settings: expected those of maps, found {said!r}: {error}.") from None
+        raise SettingsError(f"settings: expected those of maps, found {settings!r}: {error}.") from None
 
 
 @dataclass(frozen=True)

@@ -247,12 +247,12 @@ def _origin(root: Path, parts: Iterable[Part]) -> str | None:
     if path is None:
         return None
     try:
-        said = tomllib.loads(path.read_text("utf-8")).get("origin")
+        text = tomllib.loads(path.read_text("utf-8")).get("origin")
     except (OSError, ValueError, RecursionError) as error:
         raise TableError(f'{path}: expected origin = "…", found: {error}. Correct it or remove it.') from None
-    if not isinstance(said, str) or not said.strip():
-        raise TableError(f'{path}: expected origin = "…", found {said!r}. Correct it or remove it.')
-    return " ".join(said.split())  # it is used in titles of one line
+    if not isinstance(text, str) or not text.strip():
+        raise TableError(f'{path}: expected origin = "…", found {text!r}. Correct it or remove it.')
+    return " ".join(text.split())  # it is used in titles of one line
 
 
 def _notes(root: Path, parts: Iterable[Part]) -> Iterator[str]:

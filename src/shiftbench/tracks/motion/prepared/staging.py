@@ -43,10 +43,10 @@ def discard_other(folder: Path, *, experiment: str = "canonical", settings: MapS
         return
     with alone(folder):
         try:
-            said = read_json(folder / BEGUN)
+            begun = read_json(folder / BEGUN)
         except TableError:
-            said = None  # damaged
-        if Begun.of("", experiment, settings or MapSettings(), SCENES_PER_SHARD).different(said, scenes=False):
+            begun = None  # damaged
+        if Begun.of("", experiment, settings or MapSettings(), SCENES_PER_SHARD).different(begun, scenes=False):
             for entry in (Plan(folder).shard(0).parent, Plan(folder).unfinished):
                 shutil.rmtree(entry, ignore_errors=True)
             (folder / BEGUN).unlink()  # last: after a kill before this the folder still counts as begun

@@ -107,11 +107,11 @@ def _shift_problems(is_ood: Flags, rows: pl.Series, truth: Truth) -> list[str]:
     if truth.shifted is None:
         return []
     answered = rows.is_not_null().arg_true().to_numpy()
-    said = is_ood[rows.drop_nulls().to_numpy()]
-    wrong = np.flatnonzero(said != truth.shifted[answered])
-    if not wrong.size or not said.any():
+    flagged = is_ood[rows.drop_nulls().to_numpy()]
+    wrong = np.flatnonzero(flagged != truth.shifted[answered])
+    if not wrong.size or not flagged.any():
         return []
-    first = "shifted" if said[wrong[0]] else "in-domain"
+    first = "shifted" if flagged[wrong[0]] else "in-domain"
     wrong = answered[wrong].astype(np.intp)
     found = f"found {named(wrong, truth.name)} to contradict it (the first as {first})"
     return [f"is_ood: expected the values of the ground truth, or false everywhere, {found}."]
