@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 
 import pytest
+from httpx import Response
 from starlette.testclient import TestClient
 
 from shiftbench.challenge.store.records import UPLOAD_RESTS, NewScore, Refused
@@ -307,9 +308,13 @@ def test_passwords_are_tried_a_few_times_a_minute(server: Server):
 
 def tried(server: Server, address: str, password: str) -> int:
     """The status of an attempt to sign in as Anna from an address."""
+    return answered(server, address, password).status_code
+
+
+def answered(server: Server, address: str, password: str) -> Response:
     eve = Visitor(server)
     eve.client = TestClient(application(server), follow_redirects=False, client=(address, 1))
-    return eve.post("/sign-in", email="Anna@example.org", password=password).status_code
+    return eve.post("/sign-in", email="Anna@example.org", password=password)
 
 
 def test_wrong_passwords_from_elsewhere_keep_nobody_out_who_has_the_right_one(anna: Visitor, server: Server):
@@ -319,6 +324,7 @@ def test_wrong_passwords_from_elsewhere_keep_nobody_out_who_has_the_right_one(an
     assert [tried(strict, "192.0.2.2", PASSWORD) for _ in range(9)] == [303] * 9
     codes = [tried(strict, f"198.51.100.{n}", "x" * 12) for n in range(4) for _ in range(3)]
     assert codes == [401, 401, 401] + [401, 401, 429] * 3
+    assert answered(strict, "198.51.100.1", "x" * 12).headers["Retry-After"] == "600"
     assert tried(strict, "203.0.113.5", PASSWORD) == 303
 
 

@@ -45,6 +45,13 @@ class Form:
         (found,) = self.track.score_files(restored, truth, [self.task])
         return found  # type: ignore[no-any-return]
 
+    def misnamed(self, name: str) -> list[str]:
+        """Why a file of this name is not taken."""
+        if name.lower().endswith(self.intake.suffixes):
+            return []
+        known = ", ".join(self.intake.suffixes)
+        return [f"{name}: expected a name that ends in {known}, found another. {self.intake.about}"]
+
     def problems(self, arrays: Arrays) -> list[str]:
         """What no label is needed for: uncertainties that find no errors, or are no variances where they must be."""
         found = [

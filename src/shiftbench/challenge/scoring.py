@@ -68,9 +68,8 @@ def scorer() -> str:
 def validate(board: Board, file: Path) -> list[str]:
     """Everything that is wrong with a file for a board, before it is handed in; no labels are needed."""
     form = forms.of(board)
-    if not file.name.lower().endswith(form.intake.suffixes):
-        known = ", ".join(form.intake.suffixes)
-        return [f"{file.name}: expected a name that ends in {known}, found another. {form.intake.about}"]
+    if misnamed := form.misnamed(file.name):
+        return misnamed
     try:
         arrays = form.intake.parse(file)
         problems = form.problems(arrays)

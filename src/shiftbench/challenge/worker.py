@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from shiftbench.challenge import definition, manifest, sandbox, scoring
+from shiftbench.challenge import definition, forms, manifest, sandbox, scoring
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
@@ -79,6 +79,8 @@ class Worker:
         file, aside = self.state / "files" / claimed.sha256[:2] / claimed.sha256, self._aside(claimed.id)
         if not file.is_file():
             raise Fault(f"{file}: expected the file of submission {claimed.id}, found none")
+        if misnamed := forms.of(board).misnamed(claimed.name):
+            raise sandbox.Refused(*misnamed)
         try:
             sandbox.parse(board, file, aside, name=claimed.name, limits=self.limits, weak=self.weak)
         except sandbox.Refused as error:  # all that is wrong at once

@@ -86,6 +86,13 @@ def test_a_refused_file_is_told_of_foreign_ids_as_well(folder, state, ledger):
     ] * 3
 
 
+def test_a_file_of_another_name_is_told_which_names_the_board_takes(folder, state, ledger):
+    number = submit(state, ledger, "ours", b"\x80\x04.", name="model.pkl")
+    worker.run(state, folder, once=True)
+    (problem,) = ledger.submission(number).problems
+    assert problem.startswith("model.pkl: expected a name that ends in .parquet, .csv, .csv.gz, found another.")
+
+
 def test_hidden_phases_answer_through_the_ladder_and_leave_no_report(folder, state, ledger):
     first = submit(state, ledger, "ours", _content(2.0), phase=HIDDEN)
     same = submit(state, ledger, "ours", _content(2.0)[:-1], phase=HIDDEN)

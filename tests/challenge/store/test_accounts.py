@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shiftbench.challenge.store.records import DAY, INVITATION_LASTS, Refused
+from shiftbench.challenge.store.records import DAY, INVITATION_LASTS, RENEWAL_LASTS, Refused
 
 from .world import OPEN, World
 
@@ -56,6 +56,40 @@ def test_who_may_invite_whom(world: World):
             ledger.invite(role, world.user(by))
     with pytest.raises(Refused, match="expected a role among participant, organiser, admin, found 'god'"):
         ledger.invite("god", world.user("admin"))
+
+
+def test_a_forgotten_password_is_set_anew_once_by_a_link_and_all_sessions_end(world: World):
+    host, anna, ledger = world.user("organiser"), world.user(), world.ledger
+    session, token = (ledger.issue(kind, anna.id) for kind in ("session", "token"))
+    old, secret = ledger.offer_renewal(anna.id, host), ledger.offer_renewal(anna.id, host)
+    with pytest.raises(Refused, match="expected a link for another password that works"):
+        ledger.renew(old, "stolen")
+    assert ledger.renew(secret, "new hash") == anna.id
+    assert ledger.password(anna.email) == (anna.id, "new hash")
+    assert [ledger.bearer(*each) for each in (("session", session), ("token", token))] == [None, None]
+    with pytest.raises(Refused, match="that works"):
+        ledger.renew(secret, "again")
+    acts = [(act.user, act.action) for act in ledger.audit()]
+    assert acts[:2] == [(anna.id, "set another password by a link"), (host.id, "made a link for another password")]
+
+
+def test_a_link_for_another_password_ends_after_a_day_and_with_another_role(world: World):
+    admin, anna, ledger = world.user("admin"), world.user(), world.ledger
+    early = ledger.offer_renewal(anna.id, world.user("organiser"))
+    ledger.set_role(anna.id, "organiser", admin)
+    late = ledger.offer_renewal(anna.id, admin)
+    world.clock.now += RENEWAL_LASTS
+    for secret in (early, late):
+        with pytest.raises(Refused, match="that works"):
+            ledger.renew(secret, "hash")
+
+
+def test_who_may_make_a_link_for_whose_password(world: World):
+    participant, organiser, admin = (world.user(role) for role in ("participant", "organiser", "admin"))
+    for by, of_whom in ((participant, participant), (organiser, organiser), (organiser, admin)):
+        with pytest.raises(Refused, match="expected an admin, or an organiser"):
+            world.ledger.offer_renewal(of_whom.id, by)
+    assert world.ledger.offer_renewal(admin.id, admin)
 
 
 def test_a_link_makes_an_admin_once_and_ends_the_links_of_earlier_starts(world: World):

@@ -113,6 +113,32 @@ def test_an_account_is_made_by_invitation_once_and_for_its_address(own_world: Wo
     assert own_world.roles["organiser"].post("/desk/invitations", role="admin").status_code == 403
 
 
+def test_a_forgotten_password_is_set_by_a_link_of_the_desk(own_world: World) -> None:
+    ben, host = own_world.user("ben"), own_world.roles["organiser"]
+    assert f'action="/desk/people/{ben.id}/password"' in host.client.get("/desk/people").text
+    link = re.search(r"/passwords/[\w-]{43}", host.post(f"/desk/people/{ben.id}/password").text)
+    assert link
+    guest = Visitor(own_world.server)
+    assert "The link works once" in guest.client.get(link[0]).text
+    assert guest.post(link[0], password="short").status_code == 422
+    assert guest.post(link[0], password="another long one").status_code == 303
+    assert ben.email in guest.client.get("/account").text
+    assert own_world.roles["participant"].client.get("/account").status_code == 303
+    assert Visitor(own_world.server).post(link[0], password="one more long one").status_code == 403
+    assert Visitor(own_world.server).post("/sign-in", email=ben.email, password="another long one").status_code == 303
+    assert host.post(f"/desk/people/{own_world.user('admin').id}/password").status_code == 403
+    assert f"account {ben.id}" in host.client.get("/desk/audit").text
+
+
+def test_the_api_makes_links_for_passwords_too(own_world: World) -> None:
+    ben, host = own_world.user("ben"), own_world.roles["organiser"]
+    answer = host.client.post(f"{API}/desk/users/{ben.id}/password", headers={"X-CSRF-Token": host.csrf()})
+    assert (answer.status_code, len(answer.json()["secret"])) == (201, 43)
+    refused = own_world.roles["other"]
+    codes = refused.client.post(f"{API}/desk/users/{ben.id}/password", headers={"X-CSRF-Token": refused.csrf()})
+    assert codes.status_code == 403
+
+
 def test_admins_alone_set_roles_and_the_new_role_counts_at_once(own_world: World) -> None:
     eve, other = own_world.user("eve"), own_world.roles["other"]
     assert own_world.roles["organiser"].post(f"/desk/people/{eve.id}/role", role="organiser").status_code == 403

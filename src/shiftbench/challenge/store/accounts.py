@@ -10,9 +10,10 @@ from sqlalchemy.exc import IntegrityError
 
 from shiftbench.challenge.store import names, schema
 from shiftbench.challenge.store.database import Database
-from shiftbench.challenge.store.records import INVITATION_LASTS, ROLES, Invitation, Refused, Team, User
+from shiftbench.challenge.store.records import INVITATION_LASTS, RENEWAL_LASTS, ROLES, Invitation, Refused, Team, User
 
 LINK = "link"  # that makes the admin of a new server
+RENEWAL = "renewal"  # that sets another password where the old one is forgotten
 
 
 def digest(secret: str) -> str:
@@ -34,6 +35,16 @@ def _issue(
     row = {"kind": kind, "user": user, "ends": ends, "name": name, "number": number, "role": role, "email": email}
     c.execute(insert(schema.secrets).values(hash=digest(secret), **row))
     return secret
+
+
+def _renewals(user: int) -> ColumnElement[bool]:
+    return (schema.secrets.c.kind == RENEWAL) & (schema.secrets.c.user == user)
+
+
+def _set_password(c: Connection, user: int, password: str) -> None:
+    table = schema.secrets
+    c.execute(update(schema.users).where(schema.users.c.id == user).values(password=password))
+    c.execute(delete(table).where(table.c.kind.in_(("session", "token", RENEWAL)), table.c.user == user))
 
 
 _USERS = (
@@ -111,6 +122,7 @@ class Accounts(Database):
                 raise Refused("expected an account that exists.", status=404)
             if not c.execute(select(func.count()).where(table.c.role == "admin")).scalar_one():
                 raise Refused("expected an admin to remain, found none. Make another account admin first.")
+            c.execute(delete(schema.secrets).where(_renewals(user)))  # were made by whom the role of before allowed
             self._note(c, now, by.id, "set a role", f"account {user}: {role}")
 
     def password(self, email: str) -> tuple[int, str] | None:
@@ -121,10 +133,34 @@ class Accounts(Database):
 
     def set_password(self, user: int, password: str) -> None:
         """Store the hash of another password; all sessions and tokens of the account end."""
-        table = schema.secrets
         with self._writing() as (c, _):
-            c.execute(update(schema.users).where(schema.users.c.id == user).values(password=password))
-            c.execute(delete(table).where(table.c.kind.in_(("session", "token")), table.c.user == user))
+            _set_password(c, user, password)
+
+    def offer_renewal(self, user: int, by: User) -> str:
+        """A secret that sets another password of an account once, within a day; earlier ones end.
+
+        Admins make it for anybody, organisers for participants: with it one can sign in as that account.
+        """
+        of_whom = self.user(user)
+        if not by.organises or (of_whom.role != "participant" and by.role != "admin"):
+            raise Refused("expected an admin, or an organiser for the account of a participant. Ask one.", status=403)
+        with self._writing() as (c, now):
+            c.execute(delete(schema.secrets).where(_renewals(user)))
+            self._note(c, now, by.id, "made a link for another password", f"account {user}: {of_whom.email}")
+            return _issue(c, RENEWAL, user, now + RENEWAL_LASTS)
+
+    def renew(self, secret: str, password: str) -> int:
+        """Store the hash of another password by such a secret, which is spent; returns the number of the account."""
+        table = schema.secrets
+        with self._writing() as (c, now):
+            query = delete(table).where(_valid(RENEWAL, secret, now)).returning(table.c.user)
+            if (user := c.execute(query).scalar()) is None:
+                raise Refused(
+                    "expected a link for another password that works, found another. Ask for one.", status=403
+                )
+            _set_password(c, user, password)
+            self._note(c, now, user, "set another password by a link", f"account {user}")
+        return int(user)
 
     # Secrets
 

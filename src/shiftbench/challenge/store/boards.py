@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, tr
 
 from shiftbench.challenge.store import schema
 from shiftbench.challenge.store.log import Log
-from shiftbench.challenge.store.records import Better, Entry, Ladder, Refused, Row, Score, Submission
+from shiftbench.challenge.store.records import NO_SUBMISSION, Better, Entry, Ladder, Refused, Row, Score, Submission
 
 _S, _C, _T = schema.submissions.c, schema.scores.c, schema.teams.c
 _SUBMISSIONS = (
@@ -43,7 +43,7 @@ class Boards(Log):
     def submission(self, number: int) -> Submission:
         """The submission of this number."""
         if not (found := self._rows(_SUBMISSIONS.where(_S.id == number))):
-            raise Refused("expected a submission that exists.", status=404)
+            raise Refused(NO_SUBMISSION, status=404)
         return _submission(found[0])
 
     def submissions(

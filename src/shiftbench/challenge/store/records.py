@@ -12,10 +12,14 @@ HOUR = 3_600 * SECOND
 DAY = 24 * HOUR
 SESSION_LASTS = 14 * DAY
 INVITATION_LASTS = 14 * DAY
+RENEWAL_LASTS = DAY  # a link that sets another password
 UPLOAD_RESTS = HOUR  # an upload without a byte for so long is over
 UPLOAD_LASTS = DAY  # and so is one that takes longer: else bytes could be chosen long after a phase has ended
 LEASE = 120 * SECOND
 MOST_TRIES = 5
+NO_SUBMISSION = (
+    "expected the number of a submission that you may see, found another. The page of your submissions has them all."
+)
 OURS = "a fault of the server: it costs no quota"
 ENDED_WORKERS = (
     "expected a file that can be scored, found one whose workers ended again and again, as they do without enough "
@@ -27,11 +31,14 @@ Better = Literal["min", "max"]
 
 
 class Refused(ShiftbenchError):
-    """A request that the rules of the challenge, or of the server, do not allow; `status` is that of HTTP."""
+    """A request that the rules of the challenge, or of the server, do not allow.
 
-    def __init__(self, *problems: str, status: int = 409) -> None:
+    status: of HTTP. wait_s: after how long the same request may be allowed, where that is known.
+    """
+
+    def __init__(self, *problems: str, status: int = 409, wait_s: int | None = None) -> None:
         super().__init__(*problems)
-        self.status = status
+        self.status, self.wait_s = status, wait_s
 
 
 class Away(Refused):

@@ -177,7 +177,7 @@ class _Shown:
             visit = self._visit(request, form.who, form=fields, file=file)
             require_csrf(visit.cookie, fields.get("csrf", ""))
             following = form.act(visit)
-            if following.token is not None or following.invitation is not None:
+            if any(each is not None for each in (following.token, following.invitation, following.renewal)):
                 base = str(request.base_url)
                 return self._html(request, "secret.html", visit, {"following": following, "base": base})
             answer = RedirectResponse(following.address, 303)
@@ -210,12 +210,12 @@ class _Shown:
         """An error as JSON for the API and as a page for people."""
         status, problems = _told(error)
         if request.url.path.startswith("/api/"):
-            return JSONResponse({"problems": problems}, status, headers=_further(status))
+            return JSONResponse({"problems": problems}, status, headers=_further(status, error))
         if status == 401 and request.method == "GET":
             return RedirectResponse(f"/sign-in?next={quote(request.url.path, safe='')}", 303)
         visit = await run_in_threadpool(self._anybody, request)
         answer = self._html(request, "problem.html", visit, {"problems": problems, "status": status}, status)
-        answer.headers.update(_further(status))
+        answer.headers.update(_further(status, error))
         return answer
 
     def _anybody(self, request: Request) -> Visit:
@@ -231,9 +231,10 @@ def _address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _further(status: int) -> dict[str, str]:
-    found = {429: {"Retry-After": "60"}, 503: {"Retry-After": "5"}, 401: {"WWW-Authenticate": "Bearer"}}
-    return found.get(status, {})
+def _further(status: int, error: Exception) -> dict[str, str]:
+    """Headers that say what to do next."""
+    wait = getattr(error, "wait_s", None) or {429: 60, 503: 5}.get(status)
+    return ({"Retry-After": str(wait)} if wait else {}) | ({"WWW-Authenticate": "Bearer"} if status == 401 else {})
 
 
 def _told(error: Exception) -> tuple[int, list[str]]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
-from shiftbench.report.digits import SHARES, Digits, digits_of, half_width
+from shiftbench.report.digits import SHARES, SUPERSCRIPTS, Digits, digits_of, half_width
 from shiftbench.scores.metric import Metric
+
+HUGE = 1e6
 
 
 class Scored(Protocol):
@@ -25,13 +30,29 @@ class Scored(Protocol):
         """The upper end."""
 
 
+@dataclass(frozen=True)
+class Scores(Digits):
+    """The format of a board, whose last rows may be beyond all others: each huge number has its own power of ten."""
+
+    def text(self, value: float | None) -> str:
+        """One number; a dash for NaN, infinity and None."""
+        if value is None or not math.isfinite(value) or abs(value * self.factor) < HUGE:
+            return super().text(value)
+        mantissa, power = f"{value * self.factor:.2e}".replace("-", "−").split("e")
+        return f"{mantissa}×10{str(int(power)).translate(SUPERSCRIPTS)}"
+
+
 def of(metric: Metric, scored: Iterable[Scored]) -> Digits:
-    """The format of the scores of a board."""
+    """The format of the scores of a board, whose better half decides on the decimals."""
     found = [each for each in scored if each.score is not None]
+    best = found[: (len(found) + 1) // 2]
     factor, most = SHARES.get(metric.scale, (None, 5))
-    widths = [half_width(each.low, each.high) for each in found]
-    values = [each.score for each in found if each.score is not None]
-    return digits_of(values, widths, unit=unit(metric), factor=factor, most=most)
+    values = [each.score for each in best if each.score is not None]
+    if factor is None and values and statistics.median(map(abs, values)) >= 1:
+        factor = 1.0  # no power of ten beside the title, which is read as part of the number
+    widths = [half_width(each.low, each.high) for each in best]
+    chosen = digits_of(values, widths, unit=unit(metric), factor=factor, most=most)
+    return Scores(chosen.factor, chosen.decimals, chosen.unit)
 
 
 def unit(metric: Metric) -> str:

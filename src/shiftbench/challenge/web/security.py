@@ -134,6 +134,7 @@ def count_try(rates: Rates, limits: Limits, account: str, address: str) -> Calla
                 f"expected at most {limits.slowly} tries in ten minutes: this account gets many wrong passwords. Wait "
                 "ten minutes.",
                 status=429,
+                wait_s=int(10 * MINUTE_S),
             )
 
     def right() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from shiftbench.challenge import definition, manifest
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import Better, Refused, Row, Submission, Upload, User
+from shiftbench.challenge.store.records import NO_SUBMISSION, Better, Refused, Row, Submission, Upload, User
 from shiftbench.challenge.web.caches import Caches
 from shiftbench.challenge.web.proofs import Proofs
 from shiftbench.challenge.web.results import Results
@@ -108,7 +108,7 @@ class Server:
         """A submission of the account's team; organisers see all."""
         found = self.ledger.submission(number)
         if not user.organises and found.team != user.team:
-            raise Refused("expected a submission that exists.", status=404)
+            raise Refused(NO_SUBMISSION, status=404)
         return found
 
     def submissions(self, user: User, **which: Any) -> list[Submission]:

@@ -98,3 +98,4 @@ class Next:
     cookie: str | None = None
     token: str | None = None
     invitation: str | None = None
+    renewal: str | None = None

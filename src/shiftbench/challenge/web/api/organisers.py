@@ -72,6 +72,11 @@ def _add_people(api: APIRouter, server: Server, organising: Callable[..., User])
         """All accounts."""
         return server.ledger.users()
 
+    @api.post("/desk/users/{number}/password", status_code=201)
+    def offer_renewal(number: Number, user: Organiser) -> Secret:
+        """The end of a link, /passwords/SECRET, that sets another password of an account once, within a day."""
+        return Secret(secret=server.ledger.offer_renewal(number, user))
+
     @api.put("/desk/users/{number}/role", status_code=DONE)
     def set_role(number: Number, body: Role, user: Organiser) -> Response:
         """Give an account a role, by an admin."""

@@ -84,6 +84,11 @@ def change_password(visit: Visit) -> Next:
     return Next("/account", server.ledger.issue("session", user.id, lasts=SESSION_LASTS))
 
 
+def renew(visit: Visit) -> Next:
+    """Another password by a link of the organisers, and a session."""
+    return _entered(visit, visit.server.ledger.renew(visit.path["link"], _hashed(visit)))
+
+
 def sign_out(visit: Visit) -> Next:
     """End the session."""
     visit.server.ledger.spend("session", visit.cookie)

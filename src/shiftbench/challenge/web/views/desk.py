@@ -96,6 +96,11 @@ def set_role(visit: Visit) -> Next:
     return Next("/desk/people")
 
 
+def offer_renewal(visit: Visit) -> Next:
+    """A link that sets another password of an account; it is shown once."""
+    return Next("/desk/people", renewal=visit.server.ledger.offer_renewal(visit.number(), visit.account))
+
+
 def invite(visit: Visit) -> Next:
     """An invitation; its link is shown once."""
     email = visit.form.get("email", "").strip() or None
