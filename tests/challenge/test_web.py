@@ -208,11 +208,11 @@ def test_quota_is_charged_for_scores_and_not_for_our_own_faults(anna: Visitor, s
         assert ledger.fail(claimed, "w", fault, ["why"])
     numbers = [sent(anna, token, DATA + b"\n" * n) for n in range(3)]
     refused = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token)
-    assert (refused.status_code, "at most 3 submissions a day" in refused.text) == (409, True)
+    assert (refused.status_code, "less than 3 submissions today" in refused.text) == (409, True)
     ledger.claim("w")
     ledger.fail(numbers[0], "w", "submission", ["why"])
     refused = anna.client.post("/api/v1/uploads", json=BEGIN, headers=token)
-    assert (refused.status_code, "at most 2 failures an hour" in refused.text) == (409, True)
+    assert (refused.status_code, "less than 2 failures in the last hour" in refused.text) == (409, True)
 
 
 def test_a_worker_whose_lease_is_gone_can_finish_nothing(anna: Visitor, server: Server, clock: Clock):

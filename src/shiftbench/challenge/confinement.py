@@ -304,6 +304,15 @@ def probe(task: dict[str, Any]) -> dict[str, Any]:
     return {"probes": found}
 
 
+# What no file can mean, so a fault of this package or of how it is installed; other errors may be the file's.
+OURS = (ImportError, AttributeError, NameError, TypeError, AssertionError, NotImplementedError)
+
+
+def crash(error: Exception) -> dict[str, Any]:
+    """What is told of an error that no reader expects: what it was, and whether it must be a fault of ours."""
+    return {"crashed": f"{type(error).__name__}: {error}"[:500], "ours": isinstance(error, OURS)}
+
+
 def main() -> None:
     """Do the task on the standard input, and tell the result in its folder."""
     task = json.loads(sys.stdin.read())
@@ -320,7 +329,7 @@ def main() -> None:
                 f"expected a file that is read within {task['memory'] >> 20:,} MiB, found a larger one."
             ]
         except Exception as error:
-            said["crashed"] = f"{type(error).__name__}: {error}"[:500]
+            said |= crash(error)
     (Path(task["folder"]) / RESULT).write_text(json.dumps(said))
 
 

@@ -127,7 +127,7 @@ def add(folder: Path, terms: Terms, build: Build) -> str:
     with _aside(folder) as root:
         board = build(Place(root, terms.slug))
         new = there or Challenge(
-            _slug(folder.name), terms.title, terms.about or terms.title, (), sign_up=terms.sign_up, rules=terms.rules
+            _slug(folder.name), terms.title, terms.about, (), sign_up=terms.sign_up, rules=terms.rules
         )
         if there is None:
             definition.write(root / definition.FILE, replace(new, boards=(board,)))

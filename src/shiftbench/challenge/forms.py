@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from shiftbench.challenge.definition import TABLE, Board
-from shiftbench.errors import PredictionsError, SettingsError
+from shiftbench.errors import PredictionsError, SettingsError, quoted
 from shiftbench.track import Arrays, Intake, Task
 from shiftbench.track.contract import ScoredFiles
 from shiftbench.track.parsed import BYTES, array, unpack
@@ -202,12 +202,14 @@ def _missing(ids: pl.Series, labels: pl.DataFrame, name: str) -> list[str]:
     """Records without a prediction, and predictions without a record."""
     wanted = labels[ID].cast(pl.String)
     problems = []
-    for there, other, what in ((wanted, ids, "a prediction of each record, found none of"),
-                               (ids, wanted, "records of this board, found others,")):  # fmt: skip
+    for there, other, what, found in (
+        (wanted, ids, "a prediction of each record", "none for {} of {} records"),
+        (ids, wanted, "records of this board alone", "{} others among {} ids"),
+    ):
         absent = there.filter(~there.is_in(other.implode()))
         if len(absent):
-            shown = ", ".join(absent.head(3).to_list())
-            problems.append(f"{name}: expected {what} {len(absent):,} of {len(there):,} (such as {shown}).")
+            counted, shown = found.format(f"{len(absent):,}", f"{len(there):,}"), ", ".join(absent.head(3).to_list())
+            problems.append(f"{name}: expected {what}, found {counted} (such as {shown}). Compare with the inputs.")
     return problems
 
 
@@ -215,8 +217,11 @@ def _answered(given: pl.DataFrame, labels: pl.DataFrame, columns: Any, name: str
     from shiftbench.assessment import scored_table
 
     if numeric != given[ANSWER].dtype.is_numeric():
-        wanted = "numbers" if numeric else "names of classes"
-        raise PredictionsError(f"{name}: expected {wanted} as answers, found others. Convert the column {ANSWER!r}.")
+        wanted, found = ("numbers", "texts") if numeric else ("names of classes", "numbers")
+        shown = ", ".join(quoted(each) for each in given[ANSWER].head(3))
+        raise PredictionsError(
+            f"{name}: expected {wanted} as answers, found {found} (such as {shown}). Convert the column {ANSWER!r}."
+        )
     keyed = labels.with_columns(pl.col(ID).cast(pl.String))
     joined = keyed.join(given, on=ID, how="left", maintain_order="left")
     return scored_table.read(joined, replace(columns, answer=ANSWER, uncertainty=(UNCERTAINTY,)), name=name, where=name)

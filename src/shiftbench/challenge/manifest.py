@@ -5,6 +5,7 @@
     sealed/BOARD/PHASE/truth…         labels, readable for the organiser's account alone
     sealed/BOARD/PHASE/nonce          random: nobody finds a small set of labels by hashing guesses
     baselines/BOARD/PHASE/NAME.…      predictions of reference systems
+    replaced/BOARD/PHASE/MOMENT-truth…  labels that were corrected; not part of the manifest
 
 Scores name the version of their labels, `labels`: corrected labels get another one, sets that are added do not change
 those of the others.
@@ -16,7 +17,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from shiftbench.errors import SettingsError, ShiftbenchError, first_line
 from shiftbench.io import files
 
 FILE = "manifest.json"
-PUBLIC, SEALED, BASELINES = "public", "sealed", "baselines"
+PUBLIC, SEALED, BASELINES, REPLACED = "public", "sealed", "baselines", "replaced"
 TRUTH, NONCE = sealed_labels.STEM, "nonce"
 FORMAT = 1
 
@@ -40,14 +41,17 @@ def seal(folder: Path, note: Callable[[str], object] = str) -> str:
         SettingsError: naming everything that is missing.
     """
     challenge = definition.read(folder / definition.FILE)
-    problems = _corrected(folder, challenge, note)
-    if problems := [*problems, *_incomplete(folder, challenge)]:
+    wrong = _corrected(folder, challenge, note)
+    problems = [problem for of_phase in wrong.values() for problem in of_phase]
+    if problems := [*problems, *_incomplete(folder, challenge, but={*wrong})]:
         raise SettingsError(*dict.fromkeys(problems))
     for board, phase in _phases(challenge):
         nonce = folder / SEALED / board / phase / NONCE
         if not nonce.exists():
             files.write_text(nonce, secrets.token_hex(32) + "\n")
-    _close(folder / SEALED)
+    for part in (SEALED, REPLACED):
+        if (folder / part).exists():
+            _close(folder / part)
     held = {name: files.sha256(folder / name) for name in _names(folder)}
     files.write_json(folder / FILE, {"format": FORMAT, "files": held})
     (folder / FILE).chmod(0o600)  # hashes of labels, too
@@ -125,11 +129,13 @@ def _phases(challenge: Challenge) -> Iterator[tuple[str, str]]:
     return ((board.slug, phase.name) for board in challenge.boards for phase in board.phases)
 
 
-def _incomplete(folder: Path, challenge: Challenge) -> list[str]:
-    """What a challenge lacks or names wrongly."""
+def _incomplete(folder: Path, challenge: Challenge, *, but: Collection[tuple[str, str]] = ()) -> list[str]:
+    """What a challenge lacks or names wrongly; labels of some boards and phases (`but`) are known to be wrong."""
     problems = list[str]()
     for board in challenge.boards:
         for phase in board.phases:
+            if (board.slug, phase.name) in but:
+                continue
             try:
                 found = truth(folder, board.slug, phase.name)
             except SettingsError as error:
@@ -146,19 +152,22 @@ def _incomplete(folder: Path, challenge: Challenge) -> list[str]:
     return problems
 
 
-def _corrected(folder: Path, challenge: Challenge, note: Callable[[str], object]) -> list[str]:
-    """Let corrected labels take the place of those that were sealed; what is wrong with them."""
-    problems = list[str]()
+def _corrected(
+    folder: Path, challenge: Challenge, note: Callable[[str], object]
+) -> dict[tuple[str, str], Sequence[str]]:
+    """Let corrected labels take the place of those that were sealed; what is wrong with them, by board and phase."""
+    problems = dict[tuple[str, str], Sequence[str]]()
     held = _read(folder) if (folder / FILE).is_file() else {}
     for board in challenge.boards:
         for phase in board.phases:
             start = f"{SEALED}/{board.slug}/{phase.name}/"
             known = {name.removeprefix(start): found for name, found in held.items() if name.startswith(start)}
             try:
-                if said := sealed_labels.correct(folder / start, known, table=board.track == definition.TABLE):
-                    note(said)
+                keep, table = folder / REPLACED / board.slug / phase.name, board.track == definition.TABLE
+                if done := sealed_labels.correct(folder / start, known, table=table, keep=keep):
+                    note(done)
             except ShiftbenchError as error:
-                problems += error.problems
+                problems[board.slug, phase.name] = error.problems
     return problems
 
 

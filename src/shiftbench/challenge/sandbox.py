@@ -94,7 +94,9 @@ def parse(
     named.symlink_to(file.resolve())
     said = _run({"track": board.track, "file": str(file.resolve()), "named": str(named)}, folder, limits, weak=weak)
     shutil.rmtree(folder / "in", ignore_errors=True)
-    if crashed := said.get("crashed"):
+    if (crashed := said.get("crashed")) and said.get("ours"):
+        raise Fault(f"expected a reader that does its work, found it broken by {crashed}")
+    if crashed:
         told = f"the file could not be read ({crashed}). If it is right, tell the organisers."
         raise Refused(f"expected a file of this board, found one that no reader expects: {told}")
     if problems := said.get("problems"):

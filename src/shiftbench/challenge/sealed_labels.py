@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import shutil
+import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,8 +46,8 @@ def write(source: Path, goal: Path) -> None:
     frame = tables.read_table(source)
     if missing := [name for name in NEEDED if name not in frame.columns]:
         raise SettingsError(
-            f"{source}: expected columns id, target and shifted, found no {', '.join(missing)}. Rename or add them; "
-            "shifted is 1 where the world has shifted, else 0."
+            f"{source}: expected columns id, target and shifted, found no {', '.join(missing)} among "
+            f"{', '.join(frame.columns[:12])}. Rename or add them; shifted is 1 where the world has shifted, else 0."
         )
     if problems := _wrong(frame, source):
         raise SettingsError(*problems)
@@ -89,11 +92,12 @@ def _wrong(frame: pl.DataFrame, source: Path) -> list[str]:
     return found
 
 
-def correct(place: Path, held: Mapping[str, str], *, table: bool) -> str | None:
+def correct(place: Path, held: Mapping[str, str], *, table: bool, keep: Path) -> str | None:
     """Let a corrected file beside the labels of a phase take their place; what was done, or None.
 
     Args:
         place: the sealed folder of the phase.
+        keep: where a dated copy of the old labels is kept.
         held: name → hash of its files when they were sealed. What has that hash still is what is corrected.
         table: of an organiser's table, whose labels become `truth.parquet`.
 
@@ -111,12 +115,52 @@ def correct(place: Path, held: Mapping[str, str], *, table: bool) -> str | None:
             "one file, the right one."
         )
     (new,) = (path for path in found if path not in old)
-    if table and new.name != NAME:
-        write(new, place / NAME)
-        new.unlink()
-    elif wrong := problems(new, table=table):
-        raise SettingsError(*wrong)
-    if table and old[0].name == NAME and new.name != NAME:
-        return f"{place / NAME}: replaced by the corrected {new.name}"
-    old[0].unlink()
-    return f"{old[0]}: replaced by the corrected {new.name}"
+    goal = place / NAME if table else new
+    with tempfile.TemporaryDirectory(dir=place.parent) as aside:  # nothing changes before all is known to be right
+        made = new
+        if table and new.name != NAME:
+            made = Path(aside) / NAME
+            write(new, made)
+        if wrong := problems(made, table=table) or (_other(made, old[0], new) if table else []):
+            raise SettingsError(*wrong)
+        kept = _kept(old[0], keep)
+        old[0].unlink()
+        made.replace(goal)
+        if new != goal:
+            new.unlink(missing_ok=True)
+    return f"{old[0]}: replaced by the corrected {new.name}; a copy of the old one is {kept}"
+
+
+def _other(made: Path, old: Path, new: Path) -> list[str]:
+    """Why corrected labels cannot be of the same records and kind; submissions that are there are scored with them."""
+    import polars as pl
+
+    from shiftbench.io import tables
+
+    right, before = tables.read_table(made), tables.read_table(old)
+    found, target = list[str](), right["target"]
+    if target.dtype.is_numeric() != before["target"].dtype.is_numeric():
+        numeric = before["target"].dtype.is_numeric()
+        row = int(target.cast(pl.Float64, strict=False).is_null().arg_true()[0]) if numeric else 0
+        found.append(
+            f"{new}: target: expected {'numbers' if numeric else 'names of classes'} as in the labels that it "
+            f"corrects, found {target[row]!r} (id {right['id'][row]}). Correct the table."
+        )
+    ids, known = ({*each["id"].cast(pl.String)} for each in (right, before))
+    if ids != known:
+        some = ", ".join(sorted(ids ^ known)[:3])
+        found.append(
+            f"{new}: id: expected those of the labels that it corrects, found {len(known - ids):,} missing and "
+            f"{len(ids - known):,} others (such as {some}). Use the ids of {old.name}; source_ids.parquet beside "
+            "it, if there, has yours. Other records are another phase."
+        )
+    return found
+
+
+def _kept(old: Path, keep: Path) -> Path:
+    """A copy of labels under the moment of now, for their owner alone."""
+    keep.mkdir(mode=0o700, parents=True, exist_ok=True)
+    copy = keep / f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%S.%fZ}-{old.name}"
+    shutil.copyfile(old, copy)
+    copy.chmod(0o600)
+    return copy

@@ -168,6 +168,13 @@ def _of_table(terms: Terms, table: Path | None, config: Path | None, fitted: Fit
         chosen = settings.from_dict(
             {**settings.merge(plain, given), "method": None, "methods": [{"name": each} for each in methods]}
         )
+    if not chosen.methods:
+        if fitted.members is not None:
+            raise SettingsError(
+                f"--members: expected models to have them, found no [method] in {config}. Name one, such as "
+                "--method boosting, or drop --members."
+            )
+        say("baseline: none is fitted, as there is no [method] in the settings and no --method")
     return from_table(terms, chosen, cores=cores_or_all(fitted.cores), progress=progress)
 
 

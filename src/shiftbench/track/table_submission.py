@@ -18,7 +18,7 @@ from shiftbench.assessment import forms, predictions
 from shiftbench.assessment.predictions import COLUMNS, KINDS, POINT, Predictions
 from shiftbench.check import value_problems
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError
+from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError, quoted
 from shiftbench.io import tables
 from shiftbench.track.contract import Arrays, Intake
 from shiftbench.track.parsed import PartlyRead, array, one, pack, unpack
@@ -63,7 +63,7 @@ def _parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
     if not answered:
         raise TableError(
             f"{where}: expected columns {ANSWER!r} and {UNCERTAINTY!r}, or predictions of another form, found "
-            f"{', '.join(names[:12])}. Forms: {forms.hint()}."
+            f"{', '.join(names[:12])}. {ABOUT}"
         )
     return _of_answers(frame, where)
 
@@ -118,11 +118,22 @@ def _of_answers(frame: pl.DataFrame, where: str) -> dict[str, Any]:
         labels = frame[ANSWER].cast(pl.String)
         if absent := labels.null_count():
             problems.append(f"{where}: column {ANSWER!r}: expected an answer in each row, found none in {absent:,}.")
+        elif words := _words_among_numbers(labels):
+            problems.append(f"{where}: column {ANSWER!r}: {words}")
         else:
             held |= pack(ANSWER, labels.to_list())
     if problems:
         raise TableError(*problems)
     return {"kind": np.array([1], np.uint8), **pack(ID, ids), **held}
+
+
+def _words_among_numbers(labels: pl.Series) -> str:
+    """Which answer is no number where most are."""
+    words = labels.cast(pl.Float64, strict=False).is_null()
+    if not words.any() or words.mean() > 0.5:  # type: ignore[operator]
+        return ""
+    row = int(words.arg_true()[0])
+    return f"expected numbers, found {quoted(labels[row])} in row {row + 1}. Correct or drop these rows."
 
 
 def _of_predictions(read: Predictions) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def test_labels_that_are_missing_or_twice_are_named_together(folder: Path):
     write(folder, {"sealed/one/final/truth.parquet": "x"})
     with pytest.raises(SettingsError, match="sealed/one/dev: expected one file or folder truth") as raised:
         manifest.seal(folder)
-    assert any("found truth.csv, truth.parquet" in problem for problem in raised.value.problems)
+    assert not any("found truth.csv, truth.parquet" in problem for problem in raised.value.problems)
     assert any("truth.parquet: expected" in problem and "Parquet" in problem for problem in raised.value.problems)
 
 
@@ -121,7 +121,9 @@ def rows(folder: Path, phase: str = "dev") -> list[dict[str, object]]:
 @pytest.mark.parametrize("name", ["truth.csv", "truth.parquet", "truth.tsv.gz", "truth.npz"])
 def test_corrected_labels_in_any_format_take_the_place_of_the_old_ones(folder: Path, name: str, tmp_path_factory):
     corrected = pl.DataFrame({"id": ["1", "2"], "target": [5.5, 6.5], "shifted": [0, 1]})
-    place, said = folder / "sealed/one/dev", list[str]()
+    place, notes = folder / "sealed/one/dev", list[str]()
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,3\n2,3\n"})
+    manifest.seal(folder)
     if name == "truth.csv":  # beside one that was Parquet
         (place / "truth.csv").unlink()
         tables.write_table(corrected.with_columns(target=pl.Series([1.5, 1.5])), place / "truth.parquet")
@@ -136,10 +138,13 @@ def test_corrected_labels_in_any_format_take_the_place_of_the_old_ones(folder: P
         tables.write_table(corrected, aside)
     shutil.copyfile(aside, place / name)
     assert any(name in problem for problem in manifest.check(folder))
-    manifest.seal(folder, said.append)
+    old = next(path for path in place.iterdir() if path.name.startswith("truth") and path.name != name).read_bytes()
+    manifest.seal(folder, notes.append)
     assert [path.name for path in sorted(place.iterdir())] == ["nonce", "truth.parquet"]
     assert [row["target"] for row in rows(folder)] == [5.5, 6.5]
-    assert [name in each and "replaced by the corrected" in each for each in said] == [True]
+    assert [name in each and "replaced by the corrected" in each for each in notes] == [True]
+    (copy,) = (folder / "replaced/one/dev").iterdir()
+    assert (copy.read_bytes(), str(copy) in notes[0], stat.S_IMODE(copy.stat().st_mode)) == (old, True, 0o600)
     assert [old == new for old, new in zip(before, versions(folder), strict=True)] == [False, True]
     assert manifest.check(folder) == []
 
@@ -159,6 +164,30 @@ def test_corrected_labels_that_are_wrong_or_cannot_be_told_apart_are_refused_and
     ):
         manifest.seal(folder)
     assert sorted(path.name for path in place.iterdir()) == ["nonce", "truth.csv", "truth.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ("1,4,0\n2,oops,1\n", r"target: expected numbers as in the labels that it corrects, found 'oops' \(id 2\)"),
+        ("1,4,0\n3,4,1\n", r"found 1 missing and 1 others \(such as 2, 3\)"),
+        ("1,4,0\n", r"found 1 missing and 0 others \(such as 2\)"),
+    ],
+)
+def test_corrected_labels_of_another_kind_or_other_records_are_refused_and_nothing_is_lost(folder, rows, match):
+    place = folder / "sealed/one/dev"
+    (place / "truth.csv").unlink()
+    labels = pl.DataFrame({"id": ["1", "2"], "target": [3.0, 4.0], "shifted": [False, True]})
+    tables.write_table(labels, place / "truth.parquet")
+    manifest.seal(folder)
+    before = (place / "truth.parquet").read_bytes()
+    write(folder, {"sealed/one/dev/truth.csv": f"id,target,shifted\n{rows}"})
+    with pytest.raises(SettingsError, match=match) as raised:
+        manifest.seal(folder)
+    assert len(raised.value.problems) == 1
+    assert (place / "truth.parquet").read_bytes() == before
+    assert sorted(path.name for path in place.iterdir()) == ["nonce", "truth.csv", "truth.parquet"]
+    assert not (folder / "replaced").exists()
 
 
 def test_bytes_under_another_name_are_told(folder: Path):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from shiftbench.challenge import confinement, sandbox
 from shiftbench.challenge.definition import Board
-from shiftbench.challenge.sandbox import Limits, Refused
+from shiftbench.challenge.sandbox import Fault, Limits, Refused
 from shiftbench.errors import SettingsError
 
 from ...cli.test_aborts import with_negative_count
@@ -277,3 +277,11 @@ def test_a_result_that_is_no_object_is_not_believed(tmp_path):
 def test_an_interpreter_that_never_began_is_our_fault(tmp_path):
     with pytest.raises(sandbox.Fault, match="before it began"):
         sandbox._result(tmp_path, 1, SMALL)
+
+
+def test_a_broken_reader_is_our_fault_and_what_a_file_can_break_is_its_own(tmp_path, monkeypatch):
+    (tmp_path / "mine.csv").write_text("id\n1\n")
+    for error, kind in ((ImportError("no polars"), Fault), (AttributeError("x"), Fault), (ValueError("x"), Refused)):
+        monkeypatch.setattr(sandbox, "_run", lambda *_, error=error, **__: confinement.crash(error))
+        with pytest.raises(kind, match=str(error)):
+            sandbox.parse(TABLE, tmp_path / "mine.csv", tmp_path / "parsed")

@@ -73,7 +73,7 @@ def test_a_clock_that_is_set_back_gives_no_quota_back(world: World):
     for _ in range(3):
         world.sent(anna)
     world.clock.now = MIDNIGHT
-    with pytest.raises(Refused, match="at most 3 submissions a day"):
+    with pytest.raises(Refused, match="less than 3 submissions today"):
         world.sent(anna)
 
 

@@ -24,8 +24,8 @@ def test_a_score_and_what_waits_for_one_are_charged(world: World):
         3, 3, 0, 2, MIDNIGHT + DAY, unfinished=1, frees=MIDNIGHT + UPLOAD_RESTS
     )  # fmt: skip
     told = (
-        r"at most 3 submissions a day \(UTC\), found 3, 1 of them unfinished uploads\. Wait until 2023-11-15 01:00:00 "
-        r"UTC, or discard an unfinished upload: the page Submissions"
+        r"less than 3 submissions today \(UTC\), found 3, 1 of them unfinished uploads\. Wait until 2023-11-15 "
+        r"01:00:00 UTC, or discard an unfinished upload: the page Submissions"
     )
     with pytest.raises(Refused, match=told):
         world.sent(anna)
@@ -83,7 +83,9 @@ def test_failures_cost_no_quota_and_have_a_cap_of_their_own_for_an_hour(world: W
         world.sent(anna)
         world.work(None)
     assert world.ledger.quota("table", OPEN, anna.team) == Quota(0, 3, 2, 2, MIDNIGHT + DAY, 0, MIDNIGHT + HOUR)
-    with pytest.raises(Refused, match=r"at most 2 failures an hour, found 2\. Wait until 2023-11-15 01:00:00 UTC\."):
+    with pytest.raises(
+        Refused, match=r"less than 2 failures in the last hour, found 2\. Wait until 2023-11-15 01:00:00 UTC\."
+    ):
         world.sent(anna)
     world.clock.now += HOUR
     assert world.sent(anna)
@@ -180,5 +182,5 @@ def test_a_disqualified_team_is_told_all_reasons(world: World):
     for _ in range(3):
         world.sent(anna)
     ledger.disqualify(anna.team, "two accounts", host)
-    with pytest.raises(Refused, match="found it disqualified: two accounts\nexpected at most 3 submissions a day"):
+    with pytest.raises(Refused, match="found it disqualified: two accounts\nexpected less than 3 submissions today"):
         world.sent(anna)

@@ -178,7 +178,7 @@ def test_a_second_account_is_one_more_member_and_never_one_more_quota(served: Se
     anna.sent(DATA + b"\n\n")
     for member in (anna, second):
         refused = member.api.post("/api/v1/uploads", json=BEGIN, headers=member.token)
-        assert (refused.status_code, "at most 3 submissions a day" in refused.text) == (409, True)
+        assert (refused.status_code, "less than 3 submissions today" in refused.text) == (409, True)
         assert member.api.post("/api/v1/teams", json={"name": "Another"}, headers=member.token).status_code == 409
 
 

@@ -24,13 +24,18 @@ class Row:
         ((3e8,), ["3.00×10⁸"]),
         ((-3.2e7, None), ["−3.20×10⁷", "–"]),
         ((123_456.0, 140_000.0), ["123,456", "140,000"]),
-        ((0.5123, 0.61, 2e12), ["0.512", "0.610", "2.00×10¹²"]),
+        ((0.5123, 0.61, 2e12), ["0.512", "0.61", "2.00×10¹²"]),
     ],
 )
 def test_huge_scores_have_their_own_power_of_ten_and_leave_the_others_readable(scores, wanted):
     found = numbers.of(METRICS["cnll"], map(Row, scores))
     assert [found.text(each) for each in scores] == wanted
     assert found.unit == ""
+
+
+def test_numbers_of_the_ladder_get_no_zeros_that_it_has_not_told():
+    found = numbers.of(METRICS["cnll"], [Row(1.25), Row(2.5), Row(61.0)])
+    assert [found.text(each) for each in (1.25, 2.5, 61.0, 100.0)] == ["1.25", "2.5", "61", "100"]
 
 
 def test_the_intervals_of_the_better_half_decide_on_the_decimals():

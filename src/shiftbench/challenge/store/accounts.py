@@ -178,6 +178,10 @@ class Accounts(Database):
             found = c.execute(_USERS.where(schema.users.c.id == query.where(ended).scalar_subquery())).first()
         return User(**found._mapping) if found else None
 
+    def offers(self, kind: str, secret: str) -> bool:
+        """Whether a secret of a link is valid now; it is not spent."""
+        return bool(self._rows(select(schema.secrets.c.hash).where(_valid(kind, secret, self._moments.now()))))
+
     def spend(self, kind: str, secret: str) -> bool:
         """Remove a secret; whether it was valid. Of two at once one alone succeeds."""
         with self._writing(quiet=True) as (c, now):

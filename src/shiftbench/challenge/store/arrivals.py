@@ -82,7 +82,8 @@ class Arrivals(Database):
     def _reasons(self, c: Connection, board: str, phase: Phase, team: int, now: int) -> list[str]:
         """Why a team may not submit now."""
         if not phase.open(now):
-            return [f"expected a submission while the phase {phase.name} is open: it is closed now."]
+            when = f"begins at {moment(phase.starts):%Y-%m-%d %H:%M:%S} UTC" if now < phase.starts else "is closed now"
+            return [f"expected a submission while the phase {phase.name} is open: it {when}."]
         out = c.execute(select(schema.teams.c.disqualified).where(schema.teams.c.id == team)).scalar()
         quota = _quota(c, board, phase, team, now)
         reasons = [] if out is None else [f"expected a team that takes part, found it disqualified: {out}"]
@@ -91,12 +92,13 @@ class Arrivals(Database):
             of_them = f", {quota.unfinished} of them unfinished uploads" if quota.unfinished else ""
             instead = ", or discard an unfinished upload: the page Submissions lists them" if quota.unfinished else ""
             reasons.append(
-                f"expected at most {phase.per_day} submissions a day (UTC), found {quota.used}{of_them}. "
+                f"expected less than {phase.per_day} submissions today (UTC), found {quota.used}{of_them}. "
                 f"{until}{instead}."
             )
         if quota.failures >= phase.failures_per_hour:
             reasons.append(
-                f"expected at most {phase.failures_per_hour} failures an hour, found {quota.failures}. {until}."
+                f"expected less than {phase.failures_per_hour} failures in the last hour, found {quota.failures}. "
+                f"{until}."
             )
         return reasons
 

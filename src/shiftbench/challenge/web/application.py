@@ -160,6 +160,7 @@ class _Shown:
     ) -> HTMLResponse:
         cookie = visit.cookie or new_cookie()
         token = _Token(cookie)
+        values = {"base": str(request.base_url), **values}
         values |= {"visit": visit, "challenge": self.server.challenge, "csrf": token, "path": request.url.path}
         answer = HTMLResponse(_templates().get_template(template).render(values), status)
         if token.written and not visit.cookie:

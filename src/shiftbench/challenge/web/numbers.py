@@ -32,12 +32,18 @@ class Scored(Protocol):
 
 @dataclass(frozen=True)
 class Scores(Digits):
-    """The format of a board, whose last rows may be beyond all others: each huge number has its own power of ten."""
+    """The format of a board, whose last rows may be beyond all others: each huge number has its own power of ten.
+
+    rounded: numbers are without intervals, such as the Ladder's, which end where chance begins: no zeros are added.
+    """
+
+    rounded: bool = False
 
     def text(self, value: float | None) -> str:
         """One number; a dash for NaN, infinity and None."""
         if value is None or not math.isfinite(value) or abs(value * self.factor) < HUGE:
-            return super().text(value)
+            shown = super().text(value)
+            return shown.rstrip("0").rstrip(".") if self.rounded and "." in shown else shown
         mantissa, power = f"{value * self.factor:.2e}".replace("-", "−").split("e")
         return f"{mantissa}×10{str(int(power)).translate(SUPERSCRIPTS)}"
 
@@ -52,7 +58,8 @@ def of(metric: Metric, scored: Iterable[Scored]) -> Digits:
         factor = 1.0  # no power of ten beside the title, which is read as part of the number
     widths = [half_width(each.low, each.high) for each in best]
     chosen = digits_of(values, widths, unit=unit(metric), factor=factor, most=most)
-    return Scores(chosen.factor, chosen.decimals, chosen.unit)
+    rounded = all(width is None for width in widths)
+    return Scores(chosen.factor, chosen.decimals, chosen.unit, rounded)
 
 
 def unit(metric: Metric) -> str:

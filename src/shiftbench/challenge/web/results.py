@@ -50,9 +50,13 @@ class Results:
         return None
 
     def sides(self, submission: int, metric: str) -> Mapping[str, Score]:
-        """A score on the "in" domain and on the "shifted" records, as far as the report of a submission has them."""
-        page = self.report(submission)
-        return {} if page is None else _sides(page.with_name("report.json"), metric)
+        """A score on the "in" domain and on the "shifted" records, as the report of the newest score has them.
+
+        Empty until that report is written: an older one may be of other labels.
+        """
+        newest = self._ledger.scores(submission)[:1]
+        places = [self._state / "scored" / str(submission) / str(score.id) / "report.json" for score in newest]
+        return _sides(places[0], metric) if places and places[0].is_file() else {}
 
     def comparison(self, numbers: Sequence[int]) -> Path:
         """Where the report of several submissions lies, once it is made; it names the scores that it was made of."""

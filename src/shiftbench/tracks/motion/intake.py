@@ -44,6 +44,7 @@ def example(folder: Path) -> Path:
 
 INTAKE = Intake(
     parse, restore, (".pb", ".parquet"),
-    "The official submission (protobuf), or the same as Parquet: weighted trajectories and an uncertainty a request.",
+    "The official submission (protobuf), or the same as Parquet: weighted trajectories, in metres in the frame of the "
+    "vehicle asked for (where it is now, x ahead, y to its left), and an uncertainty a request.",
     example,
 )  # fmt: skip

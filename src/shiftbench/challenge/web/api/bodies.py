@@ -27,7 +27,7 @@ class Begin(BaseModel, extra="forbid"):
     board: Slug
     phase: Slug | None = None
     name: Annotated[str, Field(min_length=1, max_length=255)]
-    size: Annotated[int, Field(ge=1, le=2**53, strict=True)]
+    size: Annotated[int, Field(ge=0, le=2**53, strict=True)]
     for_team: Name | None = None
 
 

@@ -56,6 +56,10 @@
     const file = form.elements.file.files[0];
     if (!file || file.size > 256 * 2 ** 20) return;  // hashing takes the whole file in memory
     event.preventDefault();
+    if (!file.size) {
+      told.textContent = "Expected a file of predictions, found one of 0 bytes. Choose another.";
+      return;
+    }
     button.disabled = true;
     send(file).catch((error) => { told.textContent = error.message; button.disabled = false; });
   });

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shiftbench.challenge.store import names
+from shiftbench.challenge.store.accounts import LINK, RENEWAL
 from shiftbench.challenge.store.records import DAY, SESSION_LASTS, Refused
 from shiftbench.challenge.web.security import count_try
 from shiftbench.challenge.web.visit import Next, Visit
@@ -13,9 +14,30 @@ from shiftbench.challenge.web.visit import Next, Visit
 TOKEN_LASTS = 365 * DAY
 
 
-def link(visit: Visit) -> Mapping[str, Any]:
+def _link(visit: Visit, *kinds: str) -> Mapping[str, Any]:
     """The form that a one-time link opens; it is spent when the form is sent."""
+    if not any(visit.server.ledger.offers(kind, visit.path["link"]) for kind in kinds):
+        raise Refused(
+            "expected a link that was not used before and is not over, found another. If you have used it, sign in; "
+            "else ask whoever sent it for another.",
+            status=410,
+        )
     return {"link": visit.path["link"]}
+
+
+def first_link(visit: Visit) -> Mapping[str, Any]:
+    """What makes the admin of a new server."""
+    return _link(visit, LINK)
+
+
+def invitation(visit: Visit) -> Mapping[str, Any]:
+    """What makes an account."""
+    return _link(visit, "invitation", LINK)
+
+
+def renewal(visit: Visit) -> Mapping[str, Any]:
+    """What sets another password."""
+    return _link(visit, RENEWAL)
 
 
 def account(visit: Visit) -> Mapping[str, Any]:

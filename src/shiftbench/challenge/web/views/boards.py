@@ -55,12 +55,14 @@ def board(visit: Visit) -> Mapping[str, Any]:
     chosen, during = _place(visit)
     team = visit.user.team_name if visit.user else None
     standing = seen.standing(server, chosen, during)
+    sides = _sides(server, chosen, standing)
     values = {
         "board": seen.board(server, chosen), "metric": server.metric(chosen), "standing": standing,
         "phase": standing.phase, "team": team, "numbers": numbers.of(server.metric(chosen), standing.rows),
         "files": server.public_names(chosen.slug), "labels": server.labels(chosen.slug, during.name), "chunk": CHUNK,
         "strips": figure.strips(server.metric(chosen), standing.rows),
-        "sides": Markup(figure.sides(server.metric(chosen), _sides(server, chosen, standing))),
+        "sides": Markup(figure.sides(server.metric(chosen), sides)),
+        "undrawn": sum(not each for each in sides.values()),
         "versions": sorted({(row.labels, row.scorer) for row in standing.rows}), "quota": None, "form": None,
     }  # fmt: skip
     if visit.user is not None and visit.user.team is not None and standing.phase.state == "open":

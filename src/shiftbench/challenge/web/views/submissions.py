@@ -61,7 +61,7 @@ def discard(visit: Visit) -> Next:
 def file_name(name: str) -> str:
     """The last part of a file's name, for people to read; no path is ever made of it."""
     kept = "".join(each for each in name.replace("\\", "/").rsplit("/", 1)[-1] if each.isprintable())
-    return kept[-MOST_NAME:] or "file"
+    return (kept if len(kept) <= MOST_NAME else f"…{kept[1 - MOST_NAME :]}") or "file"
 
 
 def cancel(visit: Visit) -> Next:
