@@ -253,7 +253,7 @@ def test_without_features_the_weighted_rule_is_left_out_and_the_report_says_why(
     assert "conformal_split_coverage_90" in metrics
     assert not any("weighted" in name for name in metrics)
     (told,) = (text for text in report.warnings if "weighted" in text)
-    assert "left out: the columns of the features are not there" in told
+    assert "left out: expected features, columns that calibration and scored records share" in told
 
 
 def test_without_development_records_there_are_no_conformal_scores(rng):
@@ -582,7 +582,7 @@ def test_weights_of_the_columns_of_two_files_restore_coverage_under_shift(rng, t
     assert held("weighted", "in") == pytest.approx(0.9, abs=0.025)
     assert held("weighted", "shifted") == pytest.approx(0.9, abs=0.035)
     assert [each.feature for each in report.shifts] == ["x"]
-    assert "from records of their own with" in next(grid.note for grid in grids(report) if grid.kind == "moved")
+    assert "from the calibration records with" in next(grid.note for grid in grids(report) if grid.kind == "moved")
 
 
 def test_without_a_common_column_nothing_is_weighted_and_a_line_says_so(rng, tmp_path):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from shiftbench.report.content import Report
-from shiftbench.report.digits import Digits, digits_of, half_width, p_text
+from shiftbench.report.digits import Digits, digits_of, half_width, p_in_sentence, p_text
 from shiftbench.report.grids.listing import grids
 from shiftbench.report.text import rows
 from shiftbench.scores.score import Count, Score, System
@@ -90,6 +90,10 @@ def test_a_half_width_needs_both_ends():
 @pytest.mark.parametrize(("p", "text"), [(0.0, "< 0.001"), (0.0123, "0.012"), (1.0, "1.000"), (math.nan, "–")])
 def test_p_values_are_never_shown_as_zero(p, text):
     assert p_text(p) == text
+
+
+def test_a_p_value_in_a_sentence_is_an_equation():
+    assert [p_in_sentence(p) for p in (0.0, 0.002)] == ["p < 0.001", "p = 0.002"]
 
 
 def test_two_of_the_largest_numbers_have_a_format():

@@ -449,7 +449,8 @@ def test_models_that_are_compared_by_different_measures_are_told_as_such(rng):
         for name, wrong in zip(names, errors, strict=True)
     ]
     told = text_of(*pair)
-    assert "Their uncertainties are different measures: negated confidence of “n”, entropy of expected of “e”." in told
+    known = "negated confidence of “n”, entropy of the mean probabilities of “e”"
+    assert f"Their uncertainties are different measures: {known}." in told
     assert "different measures" not in text_of(model(rng, "a"), model(rng, "b", scale=2))
 
 

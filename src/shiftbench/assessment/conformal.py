@@ -221,7 +221,10 @@ class _Known:
 def _notes(records: Records, ratios: Mapping[str, Ratio | None], advice: str) -> list[str]:
     """Notes on weights that are missing or that rest on few records."""
     if all(each is None for each in ratios.values()):
-        return ["conformal intervals weighted for the shift are left out: the columns of the features are not there"]
+        return [
+            "conformal intervals weighted for the shift are left out: expected features, columns that calibration and "
+            "scored records share (in Python: of `table`), found none"
+        ]
     return [
         f"{records.split}, {WHERE[side]}: conformal intervals weighted for the shift rest on {each.effective:,.0f} "
         f"effective of {len(each.known):,} calibration records, and the two hardly overlap (a classifier tells them "

@@ -150,6 +150,12 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_in_sentence(p: float) -> str:
+    """A p-value as it stands in a sentence: `p = 0.012`, `p < 0.001`."""
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
 def count_text(count: int | None) -> str:
     """A count with separators between thousands."""
     return MISSING if count is None else f"{count:,}"

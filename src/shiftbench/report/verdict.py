@@ -19,7 +19,7 @@ from shiftbench.report.case import (
     shift_of,
 )
 from shiftbench.report.content import Report
-from shiftbench.report.digits import count_text, digits_of, half_width, of_difference, p_text
+from shiftbench.report.digits import count_text, digits_of, half_width, of_difference, p_in_sentence
 from shiftbench.report.front import calibration as front_calibration
 from shiftbench.report.front import screen
 from shiftbench.report.view import (
@@ -159,10 +159,9 @@ def _beaten(case: Case, mine: Score, other: Score) -> str:
     of = "" if found.metric == case.metric.name else f" of the {title[:1].lower()}{title[1:]}"
     digits = of_difference(case.digits(found.metric))
     by = " ".join(digits.cell(found.difference, low=found.low, high=found.high))
-    p = p_text(found.p_adjusted)
-    equals = p if p.startswith("<") else f"= {p}"
+    p = p_in_sentence(found.p_adjusted)
     both = " on the records that both have" if case.partly(other) or case.partly(mine) else ""
-    return f"{sentence} (paired difference{of}{both} {f'{by} {digits.unit}'.rstrip()}, adjusted p {equals})."
+    return f"{sentence} (paired difference{of}{both} {f'{by} {digits.unit}'.rstrip()}, adjusted {p})."
 
 
 def _leaders(case: Case) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shiftbench.report.case import Case, extreme, in_sentence, leader, listed, named
 from shiftbench.report.content import Report
-from shiftbench.report.digits import metric_digits, of_difference, p_text
+from shiftbench.report.digits import metric_digits, of_difference, p_in_sentence
 from shiftbench.report.front.finding import Finding
 from shiftbench.report.front.uncertainty import measure_phrase
 from shiftbench.report.view import WHERE, duel, marked, metric_title, testable, too_few
@@ -98,8 +98,8 @@ def pair(case: Case) -> Iterator[Finding]:
             digits = of_difference(metric_digits(case.report, metric, case.split))
             low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
             number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
-            p = p_text(paired.p_adjusted)
-            score_text = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], p {p}"
+            p = p_in_sentence(paired.p_adjusted)
+            score_text = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], {p}"
         won[outcome.winner].append(score_text)
     says = [f"{named(name)} is better by {', and '.join(scores)}" for name, scores in won.items() if scores]
     if alike:

@@ -58,6 +58,8 @@ def measure_phrase(measure: str) -> str:
         return ""
     title = measure_title(measure)
     phrase = title if title == clean(measure) else in_sentence(title)
+    # What the papers' name stands for:
+    phrase = phrase.replace("entropy of expected", "entropy of the mean probabilities")
     inside = re.sub(r" \((.*)\)", r", \1", phrase)
     return f" ({inside})"
 

@@ -41,9 +41,10 @@ def moved(report: Report, split: str) -> Grid:
 
 
 def separation_text(report: Report, split: str) -> str:
-    """How well a classifier tells shifted records from those of dev_in; "" if unknown."""
+    """How well a classifier tells shifted records from those of calibration; "" if unknown."""
     for each in report.separations:
         if (each.split, each.subset) == (split, "shifted") and finite(each.roc_auc):
-            others, share = calibrated_on(report), f"{100 * each.roc_auc:.0f} %"
+            others = "dev_in" if calibrated_on(report) == "dev_in" else "the calibration records"
+            share = f"{100 * each.roc_auc:.0f} %"
             return f"A classifier of all features tells shifted records from {others} with a ROC-AUC of {share}."
     return ""
