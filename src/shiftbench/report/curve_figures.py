@@ -245,7 +245,7 @@ def _subsets(curves: list[Curve]) -> list[str]:
 def _measure(report: Report, curve: Curve) -> str:
     name = curve.measure or report.measure_of(curve.system) or "uncertainty"
     unit = bracketed(report.error_unit) if name.endswith("_variance") else ""  # the unit of the target, squared
-    return f"{fitted(measure_title(name))}{unit}"
+    return f"{sentence(fitted(measure_title(name)))}{unit}"
 
 
 def _line(report: Report, curve: Curve, names: list[str]) -> Line:

@@ -68,6 +68,7 @@ class Drawn:
     title: str
     caption: str
     svg: str
+    panels: int = 1
 
 
 def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, further: Sequence[Picture] = ()) -> str:
@@ -247,4 +248,8 @@ def _crowded(report: Report) -> bool:
 
 def _pictures(pictures: Mapping[str, Drawing], split: str, kinds: tuple[str, ...]) -> list[Drawn]:
     names = [f"{split}_{kind}" for kind in kinds]
-    return [Drawn(name, *plots.caption(name), markup(pictures[name], name)) for name in names if name in pictures]
+    return [
+        Drawn(name, *plots.caption(name), markup(pictures[name], name), len(pictures[name].panels))
+        for name in names
+        if name in pictures
+    ]

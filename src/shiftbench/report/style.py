@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean, lead
 
-# The palette of Okabe and Ito without yellow, which is too light on white paper.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# The palette of Okabe and Ito without yellow, which is too light on white paper; then purple, brown, olive and crimson.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+    "#7B3294", "#8A5A2B", "#8A8F00", "#A50F3C",
+)  # fmt: skip
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (6, 2, 1, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 SUBSET_LOOKS = {"in": ("#0072B2", "-", "o"), "shifted": ("#D55E00", "--", "D"), "full": ("#555555", ":", "s")}

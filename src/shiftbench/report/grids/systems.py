@@ -6,6 +6,7 @@ from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, count_text
 from shiftbench.report.grid import NONE, Cell, Column, Grid, Row
 from shiftbench.report.grids.cells import system_row
+from shiftbench.report.style import sentence
 from shiftbench.report.view import clean, measure_title, split_title, worded
 from shiftbench.scores.score import SUBSETS, Cost
 
@@ -20,7 +21,9 @@ MB = 1e6
 def about(report: Report) -> Grid:
     """The measure of uncertainty of each system, and what it is."""
     rows = tuple(
-        system_row(system, [Cell(measure_title(system.measure or MISSING)), Cell(clean(system.about or MISSING))])
+        system_row(
+            system, [Cell(sentence(measure_title(system.measure or MISSING))), Cell(clean(system.about or MISSING))]
+        )
         for system in report.systems
     )
     columns = (Column("Uncertainty", numeric=False), Column("About", numeric=False))
