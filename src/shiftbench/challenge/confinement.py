@@ -316,21 +316,21 @@ def crash(error: Exception) -> dict[str, Any]:
 def main() -> None:
     """Do the task on the standard input, and tell the result in its folder."""
     task = json.loads(sys.stdin.read())
-    said: dict[str, Any] = {"layers": confine(task)}
-    lacking = [name for name in task["required"] if said["layers"][name]]
+    result: dict[str, Any] = {"layers": confine(task)}
+    lacking = [name for name in task["required"] if result["layers"][name]]
     if not lacking:
         (Path(task["folder"]) / "confined").touch()
         try:
             if task["probes"] == ["spin"]:
                 _spin()
-            said |= probe(task) if task["probes"] else parse(task)
+            result |= probe(task) if task["probes"] else parse(task)
         except MemoryError:
-            said["problems"] = [
+            result["problems"] = [
                 f"expected a file that is read within {task['memory'] >> 20:,} MiB, found a larger one."
             ]
         except Exception as error:
-            said |= crash(error)
-    (Path(task["folder"]) / RESULT).write_text(json.dumps(said))
+            result |= crash(error)
+    (Path(task["folder"]) / RESULT).write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -166,15 +166,15 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
     numeric = labels[TARGET].dtype.is_numeric()
     systems, problems = [], list[str]()
     for name, held in arrays.items():
-        told = given(held)
-        ids = told[ID] if isinstance(told, pl.DataFrame) else pl.Series(list(told.ids), dtype=pl.String)
+        handed_in = given(held)
+        ids = handed_in[ID] if isinstance(handed_in, pl.DataFrame) else pl.Series(list(handed_in.ids), dtype=pl.String)
         if missing := _missing(ids, labels, name):
             problems += missing
             continue
-        if isinstance(told, pl.DataFrame):
-            systems.append(_answered(told, labels, columns, name, numeric=numeric))
+        if isinstance(handed_in, pl.DataFrame):
+            systems.append(_answered(handed_in, labels, columns, name, numeric=numeric))
         else:
-            systems.append(scored_table.against(told, labels, columns, name=name, file=name, truth=truth))
+            systems.append(scored_table.against(handed_in, labels, columns, name=name, file=name, truth=truth))
     if problems:
         raise PredictionsError(*problems)
     joined = line_up(systems)

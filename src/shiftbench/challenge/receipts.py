@@ -179,10 +179,10 @@ def verified(
     if problems:
         raise VerificationError(*dict.fromkeys(problems))
     known = "the key that you named" if key else "their own key: compare it with the one published elsewhere"
-    said = [f"{len(documents)} document{'s' * (len(documents) > 1)} signed with {documents[0]['key']}, {known}"]
+    facts = [f"{len(documents)} document{'s' * (len(documents) > 1)} signed with {documents[0]['key']}, {known}"]
     return (
-        said
-        + [shortened(_told(each)) for each in documents]
+        facts
+        + [shortened(_sentence_on(each)) for each in documents]
         + (["the file is the one that was scored"] if sha256 else [])
     )
 
@@ -319,13 +319,13 @@ def _joined(sizes: Sequence[int], linked: Iterable[tuple[int, int]]) -> list[set
     return sorted(groups, key=min)
 
 
-def _told(document: Mapping[str, Any]) -> str:
+def _sentence_on(document: Mapping[str, Any]) -> str:
     if document["kind"] == "receipt":
         entry = json.loads(document["entry"])
-        said = ", ".join(
+        facts = ", ".join(
             f"{name} {entry[name]}" for name in ("board", "phase", "team", "score", "rank") if name in entry
         )
-        return f"entry {document['index']:,} of {document['size']:,} in the log: {said}"
+        return f"entry {document['index']:,} of {document['size']:,} in the log: {facts}"
     if document["kind"] == "checkpoint":
         return f"checkpoint of {document['size']:,} entries, root {document['root'][:16]}…"
     return f"the log of {document['first']:,} entries is the beginning of that of {document['size']:,}"

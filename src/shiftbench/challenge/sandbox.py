@@ -92,15 +92,15 @@ def parse(
     (folder / "in").mkdir(parents=True)
     named = folder / "in" / _plain(name or file.name)
     named.symlink_to(file.resolve())
-    said = _run({"track": board.track, "file": str(file.resolve()), "named": str(named)}, folder, limits, weak=weak)
+    result = _run({"track": board.track, "file": str(file.resolve()), "named": str(named)}, folder, limits, weak=weak)
     shutil.rmtree(folder / "in", ignore_errors=True)
-    if (crashed := said.get("crashed")) and said.get("ours"):
+    if (crashed := result.get("crashed")) and result.get("ours"):
         raise Fault(f"expected a reader that does its work, found it broken by {crashed}")
     if crashed:
-        told = f"the file could not be read ({crashed}). If it is right, tell the organisers."
-        raise Refused(f"expected a file of this board, found one that no reader expects: {told}")
-    if problems := said.get("problems"):
-        raise Refused(*_told(problems, named, folder))
+        why = f"the file could not be read ({crashed}). If it is right, tell the organisers."
+        raise Refused(f"expected a file of this board, found one that no reader expects: {why}")
+    if problems := result.get("problems"):
+        raise Refused(*_without_paths(problems, named, folder))
 
 
 def arrays(folder: Path) -> dict[str, npt.NDArray[Any]]:
@@ -155,7 +155,7 @@ def layers(secret: Path | None = None) -> dict[str, bool | str]:
         found = probe(own, [name for names in _ABOUT.values() for name in names])
         if secret is not None:
             more = probe(secret.resolve(), ["read", "read_in_a_thread", "list"])
-            found["probes"] |= {name: told for name, told in more["probes"].items() if told}
+            found["probes"] |= {name: why for name, why in more["probes"].items() if why}
     result: dict[str, bool | str] = {}
     for title, names in _ABOUT.items():
         failed = [f"{name}: {found['probes'][name]}" for name in names if found["probes"][name]]
@@ -174,11 +174,11 @@ def require(found: dict[str, bool | str]) -> None:
     Raises:
         SettingsError: naming the reason.
     """
-    told = found["labels cannot be read"]
-    if told is not True:
+    why = found["labels cannot be read"]
+    if why is not True:
         raise SettingsError(
             f"expected a machine on which files of strangers are read where labels cannot be (Linux 5.13 or later with "
-            f"Landlock), and labels outside Python's own folders; found: {told}. Use such a machine, or accept the "
+            f"Landlock), and labels outside Python's own folders; found: {why}. Use such a machine, or accept the "
             "risk with SHIFTBENCH_WEAK_SANDBOX=1 in the environment."
         )
 
@@ -256,18 +256,18 @@ def _result(folder: Path, code: int, limits: Limits) -> dict[str, Any]:
     path = folder / confinement.RESULT
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            said = json.loads(file.read(LARGEST_RESULT))
+            result = json.loads(file.read(LARGEST_RESULT))
         path.unlink()
     except (OSError, ValueError, RecursionError):
         if (folder / "confined").exists():
             raise Refused(_ended(code, limits)) from None
         raise Fault(f"the interpreter for files of strangers ended with {code} before it began") from None
-    if not isinstance(said, dict):
+    if not isinstance(result, dict):
         raise Refused("expected a file of this board, found one that deceives its reader.")
     if not (folder / "confined").exists():
-        lacking = {name: why for name, why in said.get("layers", {}).items() if why and name in REQUIRED}
+        lacking = {name: why for name, why in result.get("layers", {}).items() if why and name in REQUIRED}
         raise Fault(f"expected a machine that confines readers of files, found: {lacking}")
-    return said
+    return result
 
 
 def _ended(code: int, limits: Limits) -> str:
@@ -279,7 +279,7 @@ def _ended(code: int, limits: Limits) -> str:
     )
 
 
-def _told(problems: Any, named: Path, folder: Path) -> list[str]:
+def _without_paths(problems: Any, named: Path, folder: Path) -> list[str]:
     """Problems for the stranger: their own name of the file, and no path of this machine."""
     texts = [str(each) for each in problems] if isinstance(problems, list) else [str(problems)]
     shown = [text.replace(str(named), named.name).replace(str(folder.resolve()), "") for text in texts[:MOST_TOLD]]

@@ -276,11 +276,11 @@ def _aside(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Arrays
         except (SettingsError, MissingExtraError) as error:
             raise Fault(*error.problems) from None
         except ShiftbenchError as error:
-            raise Refused(*_told(error, phase, truth, Path(place))) from None
+            raise Refused(*_publishable(error, phase, truth, Path(place))) from None
         yield found
 
 
-def _told(error: ShiftbenchError, phase: Phase, truth: Path, place: Path) -> list[str]:
+def _publishable(error: ShiftbenchError, phase: Phase, truth: Path, place: Path) -> list[str]:
     """What a team may read of a problem that was found beside labels: missing records, and nothing of this machine."""
     if phase.hidden and not isinstance(error, PredictionsError):
         return [ANYTHING_ELSE]
@@ -439,8 +439,8 @@ def _comparisons(board: Board, result: Bootstrap, reference: Sequence[bool]) -> 
     for pair, (difference, low, high, alone) in sorted(numbers.items()):
         (a, b), joint = result.pairs[pair], adjusted[pair]
         winner = (a if (difference < 0) == lower_wins else b) if joint < LEVEL else None
-        told = {"difference": difference, "low": low, "high": high, "p": alone, "p_adjusted": joint}
-        found.append({"a": a, "b": b, **{name: _or_none(x) for name, x in told.items()}, "winner": winner})
+        measured = {"difference": difference, "low": low, "high": high, "p": alone, "p_adjusted": joint}
+        found.append({"a": a, "b": b, **{name: _or_none(x) for name, x in measured.items()}, "winner": winner})
     return found
 
 

@@ -116,13 +116,13 @@ def _write_phase(made: _Divided, place: Place, phase: str, rng: np.random.Genera
     own = pl.DataFrame([ids, source[order].alias("source")])
     tables.write_table(own, place.sealed(phase, "source_ids.parquet"))
     answer, spread = _constant(made.train[settings.target])
-    told = _predictions(ids, pl.Series(np.full(frame.height, answer)), rng.uniform(0.5, 1.5, frame.height) * spread)
-    tables.write_table(told, place.public(phase, "example.csv"))
-    tables.write_table(told, place.baseline(phase, "train-mean.parquet"))
+    example = _predictions(ids, pl.Series(np.full(frame.height, answer)), rng.uniform(0.5, 1.5, frame.height) * spread)
+    tables.write_table(example, place.public(phase, "example.csv"))
+    tables.write_table(example, place.baseline(phase, "train-mean.parquet"))
     for name in settings.baselines:
         known = frame[name].is_not_null() & frame[name].is_not_nan() if frame[name].dtype.is_float() else None
         if known is None or known.all():
-            answers = _predictions(ids, frame[name], told["uncertainty"].to_numpy())
+            answers = _predictions(ids, frame[name], example["uncertainty"].to_numpy())
             tables.write_table(answers, place.baseline(phase, f"{files.name_of(name)}.parquet"))
 
 

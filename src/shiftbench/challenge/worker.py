@@ -130,18 +130,18 @@ class Worker:
     @contextmanager
     def _beating(self, number: int) -> Iterator[Callable[[str], None]]:
         """Keep the lease while the block runs; gives what tells a new state, which raises Lost without the lease."""
-        over, told = threading.Event(), ["validating"]
+        over, current = threading.Event(), ["validating"]
 
         def beat() -> None:
             while not over.wait(BEATS_S):
                 try:
-                    if not self.ledger.heartbeat(number, self.name, told[0]):
+                    if not self.ledger.heartbeat(number, self.name, current[0]):
                         return
                 except ShiftbenchError:
                     continue  # the database is away; a lease outlasts several beats
 
         def state(name: str) -> None:
-            told[0] = name
+            current[0] = name
             if not self._patiently(lambda: self.ledger.heartbeat(number, self.name, name)):
                 raise Lost
 
@@ -161,7 +161,7 @@ class Worker:
         with suppress(OSError):
             (self.state / FAULTS).mkdir(mode=0o700, exist_ok=True)
             (self.state / FAULTS / f"{number}.txt").write_text(traceback.format_exc(), encoding="utf-8")
-            (self.state / FAULTS / f"{number}.desk.txt").write_text(_told(sys.exc_info()[1]), encoding="utf-8")
+            (self.state / FAULTS / f"{number}.desk.txt").write_text(_outline(sys.exc_info()[1]), encoding="utf-8")
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Call again while the database is away or its disk full, as long as a lease lasts."""
@@ -207,7 +207,7 @@ class Worker:
         return True
 
 
-def _told(error: BaseException | None) -> str:
+def _outline(error: BaseException | None) -> str:
     """Kinds and places of an error and of those behind it. What they say may be of sealed labels, our own does not."""
     lines = list[str]()
     while error is not None:

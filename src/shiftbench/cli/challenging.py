@@ -230,12 +230,17 @@ def import_export(
 ) -> None:
     """Fill the empty state of a new server, or an empty database, with an export."""
     with extra():
-        from shiftbench.challenge import archive
+        from shiftbench.challenge import archive, receipts
         from shiftbench.challenge.web.server import opened
     if not file.is_file():
         raise SettingsError(f"{file}: expected an export, found none. Check the path.")
-    server = opened(folder, where.of(folder), database=where.database)
+    state = where.of(folder)
+    had_key = (state / receipts.KEY).exists()
+    server = opened(folder, state, database=where.database)
     say(f"{archive.load(server.ledger, file):,} rows loaded")
+    kept = ", ".join(archive.KEPT)
+    if not had_key:
+        say(f"next: copy {kept} from the old server's state to {state}; else receipts get another key")
 
 
 def backup(folder: Folder, out: NewFile, *, where: Where) -> None:

@@ -80,8 +80,8 @@ class Boards(Log):
         """
         rows = self._rows(_best(board, phase, better, hidden, labels))
         sign = 1 if better == "min" else -1
-        teams = sorted(sign * row.told for row in rows if not row.reference)
-        return [_row(row, 1 + bisect_left(teams, sign * row.told), hidden) for row in rows]
+        teams = sorted(sign * row.counted for row in rows if not row.reference)
+        return [_row(row, 1 + bisect_left(teams, sign * row.counted), hidden) for row in rows]
 
     def chosen(
         self, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
@@ -113,21 +113,21 @@ def _newest(board: str, phase: str, labels: str | None) -> Select[Any]:
 
 
 def _best(board: str, phase: str, better: Better, hidden: bool, labels: str | None) -> Select[Any]:
-    """What each team is ranked by, the best first, as `told`: of hidden boards what the Ladder let through last."""
+    """What each team is ranked by, the best first, as `counted`: of hidden boards what the Ladder let through last."""
     scores = _newest(board, phase, labels).subquery()
-    told = scores.c.shown if hidden else scores.c.value
-    sign = told if better == "min" else -told
+    counted = scores.c.shown if hidden else scores.c.value
+    sign = counted if better == "min" else -counted
     order = (scores.c.id.desc(),) if hidden else (sign, scores.c.begun, scores.c.id)
     first = func.row_number().over(partition_by=scores.c.team, order_by=order).label("first")
-    counts = and_(told.is_not(None), scores.c.climbed if hidden else scores.c.place == 1)
-    best = select(*scores.c, told.label("told"), sign.label("sign"), first).where(counts).subquery()
+    counts = and_(counted.is_not(None), scores.c.climbed if hidden else scores.c.place == 1)
+    best = select(*scores.c, counted.label("counted"), sign.label("sign"), first).where(counts).subquery()
     return select(best).where(best.c.first == 1).order_by(best.c.sign, best.c.begun, best.c.id)
 
 
 def _row(row: Any, rank: int, hidden: bool) -> Row:
     low, high = (None, None) if hidden else (row.low, row.high)
     return Row(
-        rank, row.team_name, row.told, low, high, row.submission, row.begun, row.reference, row.labels, row.scorer
+        rank, row.team_name, row.counted, low, high, row.submission, row.begun, row.reference, row.labels, row.scorer
     )  # fmt: skip
 
 

@@ -68,8 +68,8 @@ class Ends(Log):
         joined = query.join(schema.teams, schema.teams.c.id == _S.team).join(score, score.c.id == _S.score)
         found = c.execute(joined.where(_S.id == row["submission"])).first()
         if found is not None:
-            told = {"final": True, "rank": row["rank"], "score": row["score"], "at": now}
-            number = self._append(c, {**found._mapping, **told})
+            closing = {"final": True, "rank": row["rank"], "score": row["score"], "at": now}
+            number = self._append(c, {**found._mapping, **closing})
             newest = select(_S.score).where(_S.id == found.submission).scalar_subquery()
             c.execute(update(score).where(score.c.id == newest).values(receipt=number))
 

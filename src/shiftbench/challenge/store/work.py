@@ -90,16 +90,16 @@ class Work(Boards):
             before = climbed(c, found.board, found.phase, found.team, score.labels)
             shown = math.nan if before.shown is None else before.shown
             rung = climb(shown, value, score.noise if found.hidden else 0.0, better=score.better)
-            told = rung.shown if found.hidden else value
+            shown_value = rung.shown if found.hidden else value
             row = {
                 "submission": number, "labels": score.labels, "scorer": score.scorer, "value": _or_none(value),
-                "low": _or_none(score.low), "high": _or_none(score.high), "shown": _or_none(told),
+                "low": _or_none(score.low), "high": _or_none(score.high), "shown": _or_none(shown_value),
                 "climbed": rung.climbed, "notes": json.dumps(list(score.notes)), "at": now,
             }  # fmt: skip
             entry = {
                 "submission": number, "board": found.board, "phase": found.phase, "sha256": found.sha256,
                 "team": self._name(c, found.team), "manifest": score.manifest, "labels": score.labels,
-                "scorer": score.scorer, "score": _or_none(told), "at": now,
+                "scorer": score.scorer, "score": _or_none(shown_value), "at": now,
             }  # fmt: skip
             made = insert(schema.scores).values(**row, receipt=self._append(c, entry)).returning(schema.scores.c.id)
             ended = {"state": "scored", "fault": None, "problems": "[]", "score": c.execute(made).scalar_one()}

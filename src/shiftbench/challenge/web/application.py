@@ -209,7 +209,7 @@ class _Shown:
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """An error as JSON for the API and as a page for people."""
-        status, problems = _told(error)
+        status, problems = _status_and_problems(error)
         if request.url.path.startswith("/api/"):
             return JSONResponse({"problems": problems}, status, headers=_further(status, error))
         if status == 401 and request.method == "GET":
@@ -238,7 +238,7 @@ def _further(status: int, error: Exception) -> dict[str, str]:
     return ({"Retry-After": str(wait)} if wait else {}) | ({"WWW-Authenticate": "Bearer"} if status == 401 else {})
 
 
-def _told(error: Exception) -> tuple[int, list[str]]:
+def _status_and_problems(error: Exception) -> tuple[int, list[str]]:
     """Status and problems of an error; what the server's own faults say is for its log, not for visitors."""
     if isinstance(error, Refused):
         return error.status, list(error.problems)

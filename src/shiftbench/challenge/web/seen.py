@@ -284,20 +284,20 @@ def submission(server: Server, user: User, number: int) -> SeenSubmission:
 def of(server: Server, found: Submission) -> SeenSubmission:
     """A submission that may be seen."""
     chosen, during = server.phase(found.board, found.phase)
-    told = not found.hidden or found.id in public_entries(server, chosen, during)
-    scores = [_score(each, told, found.hidden) for each in server.ledger.scores(found.id)]
+    public = not found.hidden or found.id in public_entries(server, chosen, during)
+    scores = [_score(each, public, found.hidden) for each in server.ledger.scores(found.id)]
     newest = scores[0] if scores else None
     shown = {name: value for name, value in vars(found).items() if name in _PLAIN}
-    report = f"/submissions/{found.id}/report" if told and server.results.report(found.id) else None
+    report = f"/submissions/{found.id}/report" if public and server.results.report(found.id) else None
     value, low, high, climbed = (
         (newest.value, newest.low, newest.high, newest.climbed) if newest else (None, None, None, None)
     )
     return SeenSubmission(**shown, score=value, low=low, high=high, climbed=climbed, scores=scores, report=report)
 
 
-def _score(score: Score, told: bool, hidden: bool) -> SeenScore:
-    value, low, high = (score.value, score.low, score.high) if told else (score.shown, None, None)
-    notes = score.notes if told else ()
+def _score(score: Score, public: bool, hidden: bool) -> SeenScore:
+    value, low, high = (score.value, score.low, score.high) if public else (score.shown, None, None)
+    notes = score.notes if public else ()
     return SeenScore(
         score.labels, score.scorer, value, low, high, score.climbed if hidden else None, notes, score.at,
         score.receipt, score.obsolete,

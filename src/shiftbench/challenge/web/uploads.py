@@ -78,9 +78,9 @@ class Uploads:
                 self.file(found).parent.mkdir(mode=0o700, exist_ok=True)
                 self.part(upload).with_suffix(".sha256").write_text(found, encoding="ascii")
                 _keep(part, self.file(found))
-            told = part.with_suffix(".sha256")
-            submission = self.ledger.complete(key, told.read_text(encoding="ascii"))
-            told.unlink()
+            expected = part.with_suffix(".sha256")
+            submission = self.ledger.complete(key, expected.read_text(encoding="ascii"))
+            expected.unlink()
             return submission
 
     def _require(self, found: str, sha256: str | None, upload: Upload) -> None:

@@ -43,10 +43,10 @@ def add(api: APIRouter, server: Server, known: Callable[[Request], User | None])
     @api.get("/challenge")
     def challenge() -> SeenChallenge:
         """The challenge, its boards and phases."""
-        told, boards = server.challenge, [seen.board(server, each) for each in server.challenge.boards]
+        hosted, boards = server.challenge, [seen.board(server, each) for each in server.challenge.boards]
         key = server.proofs.key.public
         return SeenChallenge(
-            told.slug, told.title, told.about, told.rules, told.sign_up, told.team_size, key, boards
+            hosted.slug, hosted.title, hosted.about, hosted.rules, hosted.sign_up, hosted.team_size, key, boards
         )  # fmt: skip
 
     @api.get("/announcements")
