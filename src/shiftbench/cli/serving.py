@@ -49,8 +49,10 @@ class Where:
     database: DatabaseUrl = ""
 
     def of(self, folder: Path) -> Path:
-        """The folder of the state."""
-        return self.state or folder.absolute().with_name(f"{folder.absolute().name}.state")
+        """The folder of the state, absolute: readers of strangers' files work elsewhere."""
+        if self.state is not None:
+            return self.state.absolute()
+        return folder.absolute().with_name(f"{folder.absolute().name}.state")
 
     def ledger(self, folder: Path) -> Ledger:
         """What the server of a challenge remembers.

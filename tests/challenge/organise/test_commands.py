@@ -240,3 +240,9 @@ def test_submit_without_a_token_or_a_file_is_told(
     monkeypatch.setenv("SHIFTBENCH_TOKEN", "x")
     assert "in clear text" not in shiftbench("submit", "a.csv", "--to", "http://127.0.0.1:1", "--help").err
     assert "could read the token" in shiftbench("submit", "a.csv", "--to", "http://example.org").err
+
+
+def test_a_state_named_from_here_is_found_by_processes_that_work_elsewhere():
+    from shiftbench.cli.serving import Where
+
+    assert Where(state=Path("state")).of(Path("demand")) == Path.cwd() / "state"
