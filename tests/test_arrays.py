@@ -133,6 +133,7 @@ def test_predictions_that_do_not_fit_the_targets_are_refused(table):
         ({}, "predictions: expected at least one, found none"),
         ({"": ensemble}, "predictions: expected names of 1 to 1,000 characters, found ''"),
         ({"a" * 2000: ensemble}, "predictions: expected names of 1 to 1,000 characters, found one of 2,000"),
+        ({"a\ud800": ensemble}, r"predictions: expected names in Unicode, found half a character in 'a\\ud800'"),
         ({"a": ensemble.select(slice(9))}, "predictions 'a': expected 240 records like the targets, found 9"),
         ({"a": ensemble, "b": Categorical(np.full((1, N, 2), 0.5))}, "expected numbers of all or classes of all"),
         ({"a": ensemble, "b": ["hot"] * N}, "predictions 'b': expected numbers, found dtype <U3"),

@@ -259,6 +259,21 @@ def test_what_cannot_be_shown_or_written_again_is_no_report(tmp_path, change, me
         Report.load(path)
 
 
+@pytest.mark.parametrize(("key", "found"), [("half \ud800", "half of a character"), ("x" * 2_000, "one of 2,000")])
+def test_what_could_not_be_read_again_is_not_written(tmp_path, key, found):
+    report = replace(regression(), recipe={key: "a"})
+    with pytest.raises(TableError, match=f"report.json: expected text.*{found}"):
+        report.save(tmp_path / "report.json")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_report_with_the_longest_name_is_read_again(tmp_path):
+    members = np.random.default_rng(0).normal(size=(5, 40))
+    members[4] = members[3]
+    report = assess_predictions(np.zeros(40), {"x" * 1_000: Gaussian(members, np.ones((5, 40)))})
+    assert same(Report.load(report.save(tmp_path / "report.json")), report)
+
+
 def test_a_report_in_a_notebook_is_its_first_screen_in_a_few_thousand_characters():
     report = regression()
     assert repr(report).startswith("<shiftbench report 'Next-day highs': ")

@@ -21,7 +21,7 @@ from shiftbench.assessment.source import Source
 from shiftbench.ensembles import Categorical, Ensemble, Means
 from shiftbench.errors import ArrayError, ShiftbenchWarning, quoted
 from shiftbench.partition.features import described
-from shiftbench.report.content import LONGEST_TEXT, Report
+from shiftbench.report.content import HALF, LONGEST_TEXT, Report
 from shiftbench.scores.intervals import Progress
 from shiftbench.scores.score import Role
 
@@ -164,6 +164,8 @@ def _require_names(what: str, named: Collection[Any]) -> None:
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_TEXT:
             shown = f"one of {len(name):,}" if isinstance(name, str) and name.strip() else quoted(name)
             raise ArrayError(f"{what}: expected names of 1 to {LONGEST_TEXT:,} characters, found {shown}. Rename it.")
+        if HALF.search(name):
+            raise ArrayError(f"{what}: expected names in Unicode, found half a character in {name!a:.60}. Rename it.")
 
 
 def _columns(what: str, values: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from shiftbench.errors import (
 )
 from shiftbench.metrics.conformal import Sets
 from shiftbench.report import view
-from shiftbench.report.content import Report
+from shiftbench.report.content import HALF, LONGEST_TEXT, Report
 from shiftbench.scores import intervals, retention
 from shiftbench.scores.intervals import Bootstrap, Progress
 from shiftbench.scores.length import FITS, Fit
@@ -69,6 +69,12 @@ class Options:
             for name in ("title", "task", "rule", "target_unit", "error_unit", "error_name", "records_name")
             if not isinstance(getattr(self, name), str)
         ]
+        if not problems:
+            problems += [
+                f"{name}: expected at most {LONGEST_TEXT:,} characters of Unicode, found {getattr(self, name)!a:.60}."
+                for name in ("title", "target_unit", "error_unit", "error_name", "records_name")
+                if len(getattr(self, name)) > LONGEST_TEXT or HALF.search(getattr(self, name))
+            ]
         if not isinstance(self.intervals, intervals.Settings):
             problems.append(f"intervals: expected scores.intervals.Settings, found {quoted(self.intervals)}.")
         if self.length_fit not in FITS:
@@ -90,7 +96,7 @@ def squared(unit: str) -> str:
         SettingsError: if it is not text.
     """
     argument.text("unit", unit)
-    return unit and (f"{unit}²" if all(sign.isalpha() or sign in "°%" for sign in unit) else f"({unit})²")
+    return unit and (f"{unit}²" if all(sign.isalpha() or sign in "°%€$£¥" for sign in unit) else f"({unit})²")
 
 
 def build(

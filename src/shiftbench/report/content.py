@@ -182,10 +182,15 @@ class Report:
         return report
 
     def save(self, path: str | Path) -> Path:
-        """Write the report as JSON, whole or not at all; costs, if any, into a file beside it, `NAME-cost.json`."""
-        written = files.write_json(
-            argument.path(path, error=TableError), self.to_json(), sort_keys=False
-        )  # keeps the order of the recipe
+        """Write the report as JSON, whole or not at all; costs, if any, into a file beside it, `NAME-cost.json`.
+
+        Raises:
+            TableError: if a text in it is too long to be read again, or no Unicode.
+        """
+        goal, value = argument.path(path, error=TableError), self.to_json()
+        if problems := sorted(set(_unwritable(value))):  # `load` would refuse it
+            raise TableError(*(f"{path}: {problem}" for problem in problems))
+        written = files.write_json(goal, value, sort_keys=False)  # keeps the order of the recipe
         if self.costs:
             costs = [_plain(each) for each in self.costs]
             files.write_json(_beside(written), {"report": files.sha256(written), "costs": costs}, sort_keys=False)
@@ -221,6 +226,7 @@ _ROWS: dict[str, type[Any]] = {
     "separations": Separation, "slice_scores": SliceScore,
 }  # fmt: skip
 HALF = re.compile("[\ud800-\udfff]")  # of a character
+MARK = 20  # characters that are added to names: " (single)"
 _LATER = ("leaks", "notable", "shifts", "separations", "slice_scores")  # rows that reports of earlier versions lack
 
 
@@ -250,7 +256,7 @@ def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:
                 yield from _unwritable(entry, longest=longest)
     elif isinstance(value, str) and HALF.search(value):
         yield f"expected text in Unicode, found half of a character in {value!r}. Write the report again."
-    elif isinstance(value, str) and len(value) > longest:
+    elif isinstance(value, str) and len(value) > longest + MARK:
         yield f"expected texts of at most {longest:,} characters, found one of {len(value):,}. Shorten it."
     elif isinstance(value, int) and abs(value) > sys.float_info.max:
         yield "expected numbers that fit into a float, found an integer beyond them. Write the report again."
