@@ -430,9 +430,11 @@ def test_the_first_screen_tells_of_conformal_intervals_where_these_are_better(rn
     report = run(rng)
     split, weighted = (100 * coverage(report, rule, "shifted") for rule in ("split", "weighted"))
     told = intervals_sentence(report)
-    both = f"{split:.1f} %, weighted for the shift {weighted:.1f} % on shifted data"
-    assert f"Conformal ones calibrated on dev_in contain {both}, and are " in told
-    widths = re.search(r"and are ([\d.]+) and ([\d.]+) wide on average instead of ([\d.]+)\.$", told)
+    own = 100 * report.score("coverage_90", system="ours 0", split="eval", subset="shifted").value
+    widths = re.search(r"Conformal ones calibrated on dev_in contain (.*)\.$", told)
+    assert widths is not None
+    shares = rf"{split:.1f} % on shifted data \((.*) wide\), weighted for the shift {weighted:.1f} % \((.*)\)"
+    widths = re.fullmatch(rf"{shares}, instead of {own:.1f} % \((.*)\)", widths[1])
     assert widths is not None
     metrics = ("conformal_split_size_90", "conformal_weighted_size_90", "width_90")
     for text, metric in zip(widths.groups(), metrics, strict=True):
@@ -447,16 +449,22 @@ def test_the_first_screen_tells_of_endless_intervals(rng):
         for score in report.scores
     ]
     assert "weighted" in intervals_sentence(report)
+    inside, shifted = (100 * coverage(report, "split", side) for side in ("in", "shifted"))
     assert intervals_sentence(replace(report, scores=tuple(endless))).endswith(
-        "Conformal intervals weighted for the shift would be infinite for some records: "
-        "too few calibration records are like them."
+        f"Conformal ones calibrated on dev_in contain {inside:.1f} % in-domain, but {shifted:.1f} % on shifted data; "
+        "weighted for the shift they would be infinite for some records."
     )
 
 
-def test_the_first_screen_says_nothing_of_them_where_they_change_nothing(rng):
-    assert "Conformal" not in intervals_sentence(run(rng, features=False))  # split alone is no better here
+def test_the_first_screen_tells_where_they_mend_the_in_domain_side_alone(rng):
+    report = run(rng, features=False)  # on shifted data, split intervals are no better
+    inside, shifted = (100 * coverage(report, "split", side) for side in ("in", "shifted"))
+    wanted = (
+        f"Conformal ones calibrated on dev_in contain {inside:.1f} % in-domain, but {shifted:.1f} % on shifted data."
+    )
+    assert intervals_sentence(report).endswith(wanted)
     hardly = intervals_sentence(run(rng, moved=6.0))  # sides that hardly overlap
-    assert "contain" not in hardly.partition("Conformal")[2]
+    assert "% on shifted data" in hardly.partition("Conformal")[2]
 
 
 def test_tables_show_regions_beside_the_models_own(rng):

@@ -552,8 +552,8 @@ def test_what_conformal_intervals_cost_is_told(rng):
     assert values[1] == pytest.approx(2 * 1.645 * 0.5, rel=0.01)
     assert values[0] > 1.8 * values[1]
     assert re.search(
-        r"Conformal ones calibrated on records of their own contain [\d.]+ % on shifted data, and are "
-        rf"{values[0]:.1f}\d* kW wide on average instead of {values[1]:.1f}\d* kW\.$",
+        rf"Conformal ones calibrated on records of their own contain [\d.]+ % on shifted data \({values[0]:.1f}\d* kW "
+        rf"wide\), instead of [\d.]+ % \({values[1]:.1f}\d* kW\)\.$",
         told,
     ), (told, values)
 

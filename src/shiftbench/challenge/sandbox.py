@@ -88,6 +88,7 @@ def parse(
         Refused: naming all that is wrong with the file.
         Fault: if it was not the file's fault.
     """
+    folder = folder.resolve()  # the reader works elsewhere
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "in").mkdir(parents=True)
     named = folder / "in" / _plain(name or file.name)

@@ -89,6 +89,12 @@ def _wrong(frame: pl.DataFrame, source: Path) -> list[str]:
         found += error.problems
     if frame["target"].null_count():
         found.append(f"{source}: target: expected a value in each row, found none in some. Correct the table.")
+    if frame["target"].dtype.is_float() and (wrong := ~frame["target"].is_finite().fill_null(True)).any():
+        row = int(wrong.arg_max() or 0)
+        found.append(
+            f"{source}: target: expected finite numbers, found {frame['target'][row]} (id {frame['id'][row]}). "
+            "Correct the table."
+        )
     return found
 
 

@@ -183,6 +183,10 @@ def test_a_name_is_kept_in_one_form_and_no_other_team_has_one_that_looks_like_it
             Refused, match=r"expected a name unlike those of other teams, found .* beside 'Wind & Weath"
         ):
             world.team(alike)
+    world.team("vector")
+    for alike in ("νector", "VΕCTOR", "ѵector"):  # a small nu; a capital epsilon; a small izhitsa
+        with pytest.raises(Refused, match="expected a name unlike those of other teams"):
+            world.team(alike)
     for unlike in (
         "Wind & Whether",
         "Team Aix",

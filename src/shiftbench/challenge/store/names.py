@@ -18,6 +18,8 @@ _ALIKE = str.maketrans(
     "авекмнорстухіјѕһԁԛԝӏαβεζηικμνορτυχϲϳ01|",
     "abekmhopctyxijshdqwlabezhikmnoptyxcjoll",
 )
+# Small letters that look like Latin ones, other than those of their capitals; and rare capitals.
+_SHAPES = str.maketrans("νηυγωσьүҮѵѴԌԍ", "vnuywobyYvVGg")
 
 
 def plain(text: str) -> str:
@@ -30,11 +32,11 @@ def alike(one: str, other: str) -> bool:
     return any(a == b for a, b in zip(_keys(one), _keys(other), strict=True))
 
 
-def _keys(name: str) -> tuple[str, str]:
-    """What names that look alike share, read as it is and with each capital I as a small L."""
-    both = (plain(name), plain(name).replace("I", "l"))
-    folded = ["".join(unicodedata.normalize("NFKC", each.casefold()).split()) for each in both]
-    return folded[0].translate(_ALIKE), folded[1].translate(_ALIKE)
+def _keys(name: str) -> list[str]:
+    """What names that look alike share: read as it is, with each capital I as a small L, and by the small letters."""
+    read = (plain(name), plain(name).replace("I", "l"), plain(name).translate(_SHAPES))
+    folded = ("".join(unicodedata.normalize("NFKC", each.casefold()).split()) for each in read)
+    return [each.translate(_ALIKE) for each in folded]
 
 
 def team(text: str) -> str:

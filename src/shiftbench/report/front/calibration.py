@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
 from shiftbench.report.case import Case, listed
@@ -39,10 +39,10 @@ def intervals(case: Case, system: System) -> Iterator[Finding]:
 def _confidence(case: Case, system: System, errors: dict[str, Score]) -> str:
     """By how much the confidence is above or below the accuracy, what that is called, and the calibration error."""
     gaps = {side: score for side in errors if (score := case.score(system.name, side, "overconfidence")) is not None}
-    sizes = [f"{case.digits('ece').text(score.value)} points{on_side(side)}" for side, score in errors.items()]
+    digits = case.digits("overconfidence" if gaps else "ece")  # both alike
+    sizes = [f"{digits.text(score.value)} points{on_side(side)}" for side, score in errors.items()]
     if len(gaps) < len(errors):  # an older report
         return f"is off by {listed(sizes)} on average (ECE)"
-    digits = case.digits("overconfidence")
     distances = listed(
         [
             f"{digits.text(abs(gap.value))} points {'below' if gap.value < 0 else 'above'} "
@@ -101,29 +101,53 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     if _reading(own, nominal) == "hold":
         return ""
     if best is None or abs(found[best].value - nominal) > off / 2:
-        return _endless(endless[0]) if endless else ""
-    shown = [title for title in found if title in ("", best)]
-    shares = ", ".join(f"{title} {digits.text(found[title].value)} %".lstrip() for title in shown)
-    where = " on shifted data" * (side == "shifted")
-    cost = _width(case, system, nominal, side, [sizes[title] for title in shown])
-    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {shares}{where}, and are {cost}."
+        kind = endless[0].removeprefix("conformal").lstrip(", ") if endless else ""
+        if inside := _in_domain_alone(case, metric, system, scores):
+            return f"{inside}{f'; {kind} they would be infinite for some records' if kind else ''}."
+        return _endless(kind) if endless else ""
+    shown = {title: (found[title], sizes[title]) for title in found if title in ("", best)}
+    where, length = " on shifted data" * (side == "shifted"), _length_of(case, system, nominal, side)
+    shares = ", ".join(
+        f"{title} {digits.text(share.value)} %{where * (place == 0)} ({length(size)}{' wide' * (place == 0)})".lstrip()
+        for place, (title, (share, size)) in enumerate(shown.items())
+    )
+    width = case.score(system.name, side, f"width_{100 * nominal:.10g}")
+    before = f", instead of {digits.text(own.value)} % ({length(width)})" if width is not None else ""
+    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {shares}{before}."
 
 
-def _endless(title: str) -> str:
-    """That the intervals of a rule are infinite: those of split conformal all, others for some records."""
-    kind = title.removeprefix("conformal").lstrip(", ")
+def _in_domain_alone(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
+    """That split conformal intervals mend the in-domain side alone; "" if they do not, or there is nothing to mend."""
+    own, nominal, digits = scores.get("in"), metric.nominal, case.digits(metric.name)
+    name = coverage_name("split", nominal)
+    inside, shifted = (case.score(system.name, side, name) for side in ("in", "shifted"))
+    size = case.score(system.name, "in", size_name("split", nominal))  # infinite ones contain everything
+    if own is None or inside is None or shifted is None or size is None or _reading(own, nominal) == "hold":
+        return ""
+    if abs(inside.value - nominal) > abs(own.value - nominal) / 2:
+        return ""
+    return (
+        f" Conformal ones calibrated on {calibrated_on(case.report)} contain {digits.text(inside.value)} % in-domain, "
+        f"but {digits.text(shifted.value)} % on shifted data"
+    )
+
+
+def _endless(kind: str) -> str:
+    """That the intervals of a kind are infinite: those of split conformal all, others for some records."""
     if not kind:
         return " Conformal intervals would be infinite: too few calibration records."
     return f" Conformal intervals {kind} would be infinite for some records: too few calibration records are like them."
 
 
-def _width(case: Case, system: System, nominal: float, side: str, sizes: list[Score]) -> str:
-    """How wide intervals are on average, and how wide those are that they replace."""
+def _length_of(case: Case, system: System, nominal: float, side: str) -> Callable[[Score], str]:
+    """How widths are written: as that of the system's own intervals, so that they can be compared."""
     own = case.score(system.name, side, f"width_{100 * nominal:.10g}")
-    digits = case.digits((own or sizes[0]).metric)
-    wide = " and ".join(digits.text(each.value) for each in sizes)
-    before = f" instead of {case.plain(own)}" if own is not None else ""
-    return f"{wide} {digits.unit}".rstrip() + f" wide on average{before}"
+
+    def text(size: Score) -> str:
+        digits = case.digits((own or size).metric)
+        return f"{digits.text(size.value)} {digits.unit}".rstrip()
+
+    return text
 
 
 def _hardly_overlap(case: Case, side: str) -> bool:
