@@ -16,7 +16,7 @@ from shiftbench.challenge.web.pages import FORMS
 from shiftbench.challenge.web.security import CHUNK, Rates, place
 from shiftbench.challenge.web.server import Server
 
-from .conftest import PASSWORD, START, Clock, Visitor
+from .conftest import PASSWORD, SECRET, START, Clock, Visitor
 
 DATA = b"id,answer,uncertainty\n1,2,3\n"
 BEGIN = {"board": "table", "name": "answers.csv", "size": len(DATA)}
@@ -395,3 +395,17 @@ def test_a_file_system_without_hard_links_keeps_uploads_too(anna: Visitor, serve
     assert stored.read_bytes() == DATA
     assert server.ledger.submission(number).sha256 == stored.name
     assert [*(server.uploads.state / "uploads").iterdir()] == []
+
+
+def test_a_fault_of_the_server_is_told_without_its_words(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object, **__: object) -> None:
+        raise RuntimeError(f"the label is {SECRET}")
+
+    visitor = Visitor(server)
+    monkeypatch.setattr(server.ledger, "announcements", fault)
+    client = TestClient(visitor.client.app, raise_server_exceptions=False)
+    for path, kind in (("/", "text/html"), ("/api/v1/announcements", "application/json")):
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (500, kind)
+        assert "expected a server without faults" in answer.text.lower()
+        assert SECRET not in answer.text

@@ -54,6 +54,7 @@ def application(server: Server) -> FastAPI:
     app.add_route("/static/{name}", _static, methods=["GET"])
     for kind in (Refused, HTTPException, RequestValidationError, OSError):
         app.add_exception_handler(kind, shown.failed)
+    app.add_exception_handler(Exception, shown.broken)
     return app
 
 
@@ -218,6 +219,14 @@ class _Shown:
         answer = self._html(request, "problem.html", visit, {"problems": problems, "status": status}, status)
         answer.headers.update(_further(status, error))
         return answer
+
+    async def broken(self, request: Request, _error: Exception) -> Response:
+        """A fault of the server: its words are for the log alone, as they may be about labels."""
+        problems = ["expected a server without faults, found one: it is in the server's log. Tell the organisers when."]
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"problems": problems}, 500)
+        visit = Visit(self.server, None, "", path=request.path_params)
+        return self._html(request, "problem.html", visit, {"problems": problems, "status": 500}, 500)
 
     def _anybody(self, request: Request) -> Visit:
         """Whoever it is; a visitor where the ledger cannot tell."""
