@@ -73,7 +73,7 @@ class Form:
         return _missing(pl.Series(unpack(arrays, ID), dtype=pl.String), tables.read_table(truth), name)
 
     def remarks(self, arrays: Arrays) -> list[str]:
-        """What is odd about the sign: log-probabilities in place of an uncertainty, or variances that are none."""
+        """What is odd about the sign: log-probabilities in place of an uncertainty, or invalid variances."""
         found = []
         for name, values in _uncertainties(arrays):
             if count := int((values < 0).sum()):

@@ -62,7 +62,7 @@ def email(text: str) -> str:
     """An address as it is kept: however its case or width is written, it is of one account.
 
     Raises:
-        Refused: if it is none.
+        Refused: if it is not an e-mail address.
     """
     found = unicodedata.normalize("NFKC", text.strip()).casefold()
     before, at, after = found.rpartition("@")
