@@ -12,14 +12,13 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.command import Act
-from shiftbench.cli.serving import Folder, Where, extra
+from shiftbench.cli.serving import Folder, Where, command_line, extra
 from shiftbench.cli.terminal import progress_bar, say
 from shiftbench.errors import SettingsError
 
 if TYPE_CHECKING:
     from shiftbench.challenge.creation import Build, Terms
     from shiftbench.challenge.definition import Board, Phase
-    from shiftbench.challenge.store.records import User
     from shiftbench.progress import Progress
 
 ABOUT = "Make a challenge and look after it: sealed labels, a server's copies, the end of a phase."
@@ -178,11 +177,18 @@ def _of_table(terms: Terms, table: Path | None, config: Path | None, fitted: Fit
     return from_table(terms, chosen, cores=cores_or_all(fitted.cores), progress=progress)
 
 
-def seal(folder: Folder) -> None:
-    """Hash a challenge again, after labels were corrected or sets added."""
+def seal(folder: Folder, *, where: Where) -> None:
+    """Hash a challenge again, after labels were corrected or sets added. The audit of its server, if any, tells it."""
     from shiftbench.challenge import manifest
 
-    say(f"manifest {manifest.seal(folder, say)}")
+    ledger = where.ledger(folder) if where.served(folder) else None  # a database that is away stops it here
+
+    def tell(action: str, text: str) -> None:
+        say(text)
+        if ledger is not None:
+            ledger.noted(action, text.replace(f"{folder}/", ""), command_line())
+
+    tell("sealed", f"manifest {manifest.seal(folder, lambda text: tell('corrected labels', text))}")
 
 
 def check(folder: Folder) -> None:
@@ -237,7 +243,9 @@ def import_export(
     state = where.of(folder)
     had_key = (state / receipts.KEY).exists()
     server = opened(folder, state, database=where.database)
-    say(f"{archive.load(server.ledger, file):,} rows loaded")
+    count = archive.load(server.ledger, file)
+    server.ledger.noted("imported", f"{count:,} rows of {file.name}", command_line())
+    say(f"{count:,} rows loaded")
     kept = ", ".join(archive.KEPT)
     if not had_key:
         say(f"next: copy {kept} from the old server's state to {state}; else receipts get another key")
@@ -282,14 +290,14 @@ def conclude(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where
     if not entries:
         raise SettingsError(f"{board}, {phase}: expected submissions with a score, found none: nothing to rank.")
     parsed = {str(each.submission): where.of(folder) / "parsed" / str(each.submission) for each in entries}
-    ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed, entries), _admin(where, folder))
+    ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed, entries), command_line())
     say(f"{len(entries):,} submissions ranked: the board of {phase} shows the final results")
 
 
 def release(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where) -> None:
     """Make the labels of a phase that has ended public."""
     _, during = _phase(folder, board, phase)
-    where.ledger(folder).release(board, during, _admin(where, folder))
+    where.ledger(folder).release(board, during, command_line())
     say(f"the labels of {phase} can be downloaded by everybody")
 
 
@@ -298,14 +306,6 @@ def _phase(folder: Path, board: str, phase: str) -> tuple[Board, Phase]:
 
     chosen = definition.read(folder / definition.FILE).board(board)
     return chosen, chosen.phase(phase)
-
-
-def _admin(where: Where, folder: Path) -> User:
-    """In whose name the command line acts: whoever can read the state is the host."""
-    for user in where.ledger(folder).users():
-        if user.role == "admin":
-            return user
-    raise SettingsError("expected an admin of the server, found none. Open the link that `shiftbench serve` prints.")
 
 
 def commands() -> Iterator[tuple[str, Act]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import ipaddress
 import os
 import socket
@@ -18,6 +19,7 @@ from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
 
 if TYPE_CHECKING:
     from shiftbench.challenge.store.ledger import Ledger
+    from shiftbench.challenge.store.records import CommandLine
     from shiftbench.challenge.web.server import Server
 
 Folder = Annotated[Path, typer.Argument(help="The challenge's folder.", show_default=False)]
@@ -54,6 +56,10 @@ class Where:
             return self.state.absolute()
         return folder.absolute().with_name(f"{folder.absolute().name}.state")
 
+    def served(self, folder: Path) -> bool:
+        """Whether a challenge has a server's state already."""
+        return bool(self.database) or (self.of(folder) / "server.sqlite").exists()
+
     def ledger(self, folder: Path) -> Ledger:
         """What the server of a challenge remembers.
 
@@ -64,12 +70,22 @@ class Where:
             from shiftbench.challenge.store.ledger import Ledger
             from shiftbench.challenge.web.server import DATABASE, clock
         path = self.of(folder) / DATABASE
-        if not self.database and not path.exists():
+        if not self.served(folder):
             raise SettingsError(
                 f"{path}: expected the state of a server, found none. Name it with --state, or begin one with "
                 f"`shiftbench serve {folder}`."
             )
         return Ledger(self.database or path, clock=clock)
+
+
+def command_line() -> CommandLine:
+    """In whose name the command line acts: whoever can read the state of a server is its host."""
+    from shiftbench.challenge.store.records import CommandLine
+
+    try:
+        return CommandLine(getpass.getuser())
+    except (KeyError, OSError):  # an account without a name, as in some containers
+        return CommandLine(f"user {os.getuid()}")
 
 
 @contextmanager
@@ -155,6 +171,7 @@ def _admin_link(server: Server, address: str) -> str | None:
     """A link that makes the admin of a new server; None if it has one."""
     if server.ledger.has_admin():
         return None
+    server.ledger.noted("made a link for the first admin", "printed by `shiftbench serve`", command_line())
     return f"{address}/once/{server.ledger.issue('link', None, lasts=LINK_LASTS)}"
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from shiftbench.challenge.definition import Phase
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import Refused
+from shiftbench.challenge.store.records import CommandLine, Refused
+from shiftbench.challenge.store.schema import VERSION
 from shiftbench.errors import SettingsError
 
 from .world import HIDDEN, OPEN, World, score
@@ -49,6 +50,21 @@ def test_a_ledger_moves_from_one_database_into_another(full: World, target, requ
     assert moved.ledger.log_size() == full.ledger.log_size() + 1
 
 
+def test_an_export_of_the_first_version_is_loaded(full: World, databases):
+    lines = [json.loads(line) for line in full.ledger.export()]
+    for line in lines:
+        if line.get("table") == "audit":
+            del line["row"][-1]
+    old = [json.dumps(line).replace(f'"{VERSION}"', '"0001"') for line in lines]
+    moved = Ledger(databases.url(), clock=full.clock)
+    moved.noted("sealed", "before anybody joined", CommandLine("anna"))
+    assert moved.load(old) == len(old) - 2
+    moved.noted("imported", "all", CommandLine("anna"))
+    *new, last = (act.action for act in moved.audit()[:3])
+    assert (new, last) == (["imported", "sealed"], full.ledger.audit()[0].action)
+    assert moved.audit()[2:] == full.ledger.audit()
+
+
 def test_moments_do_not_go_back_with_an_import(full: World, sqlite):
     moved = Ledger(sqlite.url(), clock=lambda: 0)
     moved.load(full.ledger.export())
@@ -59,7 +75,7 @@ DAMAGES = {
     "no last line: the file was cut": (lambda lines: lines[:-1],),
     "expected an export of version": (
         lambda lines: lines[1:],
-        lambda lines: [lines[0].replace("0001", "0009"), *lines[1:]],
+        lambda lines: [lines[0].replace(VERSION, "0009"), *lines[1:]],
         lambda lines: [],
     ),
     "rows where": (lambda lines: [*lines[:-2], lines[-1]], lambda lines: [*lines, lines[-1]]),

@@ -8,14 +8,17 @@ import threading
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 
 from shiftbench.challenge.store import migrations
+from shiftbench.challenge.store.database import address
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import Away
+from shiftbench.challenge.store.records import Act, Allowance, Away, CommandLine
 from shiftbench.challenge.store.schema import VERSION, metadata
 from shiftbench.errors import SettingsError
 
@@ -37,6 +40,20 @@ def test_migrations_make_the_tables_of_the_schema(databases):
     with ledger.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     assert ScriptDirectory(str(Path(migrations.__file__).parent)).get_current_head() == VERSION
+
+
+def test_a_database_of_the_first_version_keeps_what_it_has(databases):
+    url, config = databases.empty(), Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    with create_engine(address(url)).begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.execute(text("INSERT INTO audit (at, action, subject) VALUES (3, 'announced', 'Hello')"))
+    ledger = opened(url)
+    assert ledger.audit() == [Act(3, None, "announced", "Hello")]
+    ledger.noted("sealed", "all", CommandLine("anna"))
+    assert ledger.audit()[0] == Act(5, None, "sealed", "all", "command line (anna)")
+    assert ledger.take(Allowance("password", "here", 1)) is None
 
 
 def test_of_several_starts_at_once_one_migrates(databases):

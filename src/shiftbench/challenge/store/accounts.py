@@ -123,7 +123,7 @@ class Accounts(Database):
             if not c.execute(select(func.count()).where(table.c.role == "admin")).scalar_one():
                 raise Refused("expected an admin to remain, found none. Make another account admin first.")
             c.execute(delete(schema.secrets).where(_renewals(user)))  # were made by whom the role of before allowed
-            self._note(c, now, by.id, "set a role", f"account {user}: {role}")
+            self._note(c, now, by, "set a role", f"account {user}: {role}")
 
     def password(self, email: str) -> tuple[int, str] | None:
         """The number and the hash of the password of an account."""
@@ -146,7 +146,7 @@ class Accounts(Database):
             raise Refused("expected an admin, or an organiser for the account of a participant. Ask one.", status=403)
         with self._writing() as (c, now):
             c.execute(delete(schema.secrets).where(_renewals(user)))
-            self._note(c, now, by.id, "made a link for another password", f"account {user}: {of_whom.email}")
+            self._note(c, now, by, "made a link for another password", f"account {user}: {of_whom.email}")
             return _issue(c, RENEWAL, user, now + RENEWAL_LASTS)
 
     def renew(self, secret: str, password: str) -> int:
@@ -159,7 +159,8 @@ class Accounts(Database):
                     "expected a link for another password that works, found another. Ask for one.", status=403
                 )
             _set_password(c, user, password)
-            self._note(c, now, user, "set another password by a link", f"account {user}")
+            account = User(**c.execute(_USERS.where(schema.users.c.id == user)).one()._mapping)
+            self._note(c, now, account, "set another password by a link", f"account {user}")
         return int(user)
 
     # Secrets
@@ -220,7 +221,7 @@ class Accounts(Database):
             raise Refused("expected an admin to invite organisers, and one of both to invite others.", status=403)
         email = names.email(email) if email else None
         with self._writing() as (c, now):
-            self._note(c, now, by.id, "invited", f"{role} {email or 'anybody with the link'}")
+            self._note(c, now, by, "invited", f"{role} {email or 'anybody with the link'}")
             return _issue(c, "invitation", None, now + INVITATION_LASTS, role=role, email=email)
 
     def invitations(self) -> list[Invitation]:
@@ -236,7 +237,7 @@ class Accounts(Database):
         with self._writing() as (c, now):
             if not c.execute(delete(table).where(table.c.kind == "invitation", table.c.number == number)).rowcount:
                 raise Refused("expected an invitation that was not used, found none of this number.", status=404)
-            self._note(c, now, by.id, "revoked an invitation", f"number {number}")
+            self._note(c, now, by, "revoked an invitation", f"number {number}")
 
     # Teams
 

@@ -74,7 +74,7 @@ class Arrivals(Database):
             if not (problems := self._reasons(c, board, phase, team, now)):
                 c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden))
                 if team != user.team:
-                    self._note(c, now, user.id, "submitted for another team", f"team {team}, upload {key}")
+                    self._note(c, now, user, "submitted for another team", f"team {team}, upload {key}")
         if problems:  # here, so that this moment is remembered, too
             raise Refused(*problems)
         return made

@@ -1,4 +1,7 @@
-"""A whole ledger as lines of JSON, from one database into another, and backups while a server runs."""
+"""A whole ledger as lines of JSON, from one database into another, and backups while a server runs.
+
+Tries of passwords are no part of an export: they count for minutes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Identity, func, insert, select, update
+from sqlalchemy import Connection, Identity, delete, func, insert, select, update
 from sqlalchemy.exc import OperationalError, StatementError
 
 from shiftbench.challenge.store import schema
@@ -19,6 +22,7 @@ from shiftbench.challenge.store.records import Refused
 from shiftbench.errors import SettingsError
 
 ROWS = 1_000  # at a time
+READABLE = {"0001": {"audit": 5}, schema.VERSION: {}}  # version → columns that a table had, where they were less
 _DAMAGED = "expected lines that an export wrote, found {}. Export again."
 
 
@@ -27,7 +31,7 @@ class Copies(Database):
 
     def export(self) -> Iterator[str]:
         """Every row of every table as a line of JSON, all of one moment; the first and the last line frame them."""
-        tables, count = schema.metadata.sorted_tables, 0
+        tables, count = [each for each in schema.metadata.sorted_tables if each is not schema.tries], 0
         with self._reading() as c:
             if not self.sqlite:
                 c.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -43,12 +47,14 @@ class Copies(Database):
         """Fill an empty ledger from an export; returns the number of rows. All of it is loaded, or nothing.
 
         Raises:
-            SettingsError: if the lines are not a whole export of this version.
+            SettingsError: if the lines are not a whole export of this version, or of one before.
             Refused: if this ledger is not empty.
         """
         with self._writing() as (c, _):
             if c.execute(select(schema.users.c.id).limit(1)).first() or c.execute(select(schema.teams.c.id)).first():
                 raise Refused("expected an empty ledger, found accounts or teams in it. Name a new one.")
+            noted = [{**row._mapping} for row in c.execute(select(schema.audit).order_by(schema.audit.c.id))]
+            c.execute(delete(schema.audit))  # of a server that nobody has joined: they come after those of the export
             try:
                 count = _load(c, lines)
             except StatementError as error:
@@ -57,6 +63,8 @@ class Copies(Database):
                 raise SettingsError(_DAMAGED.format("a row that no ledger has")) from None
             if not self.sqlite:
                 _count_on(c)
+            for row in noted:
+                c.execute(insert(schema.audit).values({key: value for key, value in row.items() if key != "id"}))
         return count
 
     def backup(self, path: Path) -> Path:
@@ -80,8 +88,10 @@ class Copies(Database):
 
 def _load(c: Connection, lines: Iterable[str]) -> int:
     tables, rows = schema.metadata.tables, _parsed(lines)
-    if next(rows, None) != {"shiftbench": "ledger", "version": schema.VERSION}:
+    first = next(rows, {})
+    if first.get("shiftbench") != "ledger" or str(first.get("version")) not in READABLE:
         raise SettingsError(f"expected an export of version {schema.VERSION}, found another first line.")
+    widths = READABLE[str(first["version"])]
     name, waiting = "", list[dict[str, Any]]()
     for count, line in enumerate(rows):
         if "rows" in line:
@@ -90,12 +100,13 @@ def _load(c: Connection, lines: Iterable[str]) -> int:
             _insert(c, name, waiting)
             return count
         table = tables.get(str(line.get("table")))
-        if table is None or not isinstance(line.get("row"), list) or len(line["row"]) != len(table.c):
+        row = line.get("row")
+        if table is None or not isinstance(row, list) or len(row) != widths.get(table.name, len(table.c)):
             raise SettingsError(_DAMAGED.format("a row of no table"))
         if table.name != name or len(waiting) == ROWS:
             _insert(c, name, waiting)
             name, waiting = table.name, []
-        waiting.append(dict(zip(table.c.keys(), line["row"], strict=True)))
+        waiting.append(dict(zip(table.c.keys(), row, strict=False)))  # columns that came later are empty
     raise SettingsError(_DAMAGED.format("no last line: the file was cut"))
 
 

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalErr
 
 from shiftbench.challenge.store import migrations, schema
 from shiftbench.challenge.store.moments import Moments
-from shiftbench.challenge.store.records import Away, Full, Refused, User
+from shiftbench.challenge.store.records import Away, CommandLine, Full, Refused, User
 from shiftbench.errors import MissingExtraError, SettingsError, first_line
 
 PATIENCE = 30  # seconds that a transaction waits for another
@@ -125,10 +125,11 @@ class Database:
             self._moments.forget()
             set_to = self._moments.now()
             c.execute(update(schema.clock).values(seen=set_to, resets=schema.clock.c.resets + 1))
-            self._note(c, set_to, by.id, "set the clock", f"back by {(now - set_to) / 1e6:,.0f} s")
+            self._note(c, set_to, by, "set the clock", f"back by {(now - set_to) / 1e6:,.0f} s")
 
-    def _note(self, c: Connection, now: int, user: int | None, action: str, subject: str) -> None:
-        c.execute(schema.audit.insert().values(at=now, user=user, action=action, subject=subject))
+    def _note(self, c: Connection, now: int, by: User | CommandLine | None, action: str, subject: str) -> None:
+        user, via = by.id if isinstance(by, User) else None, by.via if isinstance(by, CommandLine) else None
+        c.execute(schema.audit.insert().values(at=now, user=user, action=action, subject=subject, via=via))
 
 
 def address(where: Path | str) -> URL:

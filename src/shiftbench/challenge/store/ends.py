@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, up
 from shiftbench.challenge.definition import Phase
 from shiftbench.challenge.store import schema
 from shiftbench.challenge.store.log import Log
-from shiftbench.challenge.store.records import WAITING, Act, Announcement, Final, Refused, User
+from shiftbench.challenge.store.records import WAITING, Act, Announcement, CommandLine, Final, Refused, User
 
 _S = schema.submissions.c
 
@@ -43,7 +43,7 @@ class Ends(Log):
                 )
             c.execute(update(table).where(_S.id == number).values(chosen=chosen))
 
-    def conclude(self, board: str, phase: Phase, ranking: Any, by: User) -> None:
+    def conclude(self, board: str, phase: Phase, ranking: Any, by: User | CommandLine) -> None:
         """Store the final ranking, which is JSON, of a phase that has ended and has nothing in the queue.
 
         Each submission ranked gets a line of the log with its final score and rank, which its receipt then shows.
@@ -60,7 +60,7 @@ class Ends(Log):
             for row in ranking.get("rows", ()) if isinstance(ranking, dict) else ():
                 self._log_final(c, row, now)
             _end_uploads(c, _to(board, phase))
-            self._note(c, now, by.id, "concluded", f"{board}, {phase.name}")
+            self._note(c, now, by, "concluded", f"{board}, {phase.name}")
 
     def _log_final(self, c: Connection, row: dict[str, Any], now: int) -> None:
         score, team = schema.scores, schema.teams.c.name.label("team")
@@ -80,7 +80,7 @@ class Ends(Log):
         found = self._rows(query.order_by(table.id.desc()).limit(1))
         return Final(found[0].at, json.loads(found[0].ranking)) if found else None
 
-    def release(self, board: str, phase: Phase, by: User) -> None:
+    def release(self, board: str, phase: Phase, by: User | CommandLine) -> None:
         """Make the labels of a phase that has ended public; uploads on their way are over."""
         table = schema.releases
         with self._writing() as (c, now):
@@ -89,7 +89,7 @@ class Ends(Log):
             if c.execute(known).first() is None:
                 _end_uploads(c, _to(board, phase))
                 c.execute(insert(table).values(board=board, phase=phase.name, at=now))
-                self._note(c, now, by.id, "released labels", f"{board}, {phase.name}")
+                self._note(c, now, by, "released labels", f"{board}, {phase.name}")
 
     def released(self, board: str, phase: str) -> int | None:
         """When the labels of a phase became public; None if they are sealed."""
@@ -114,7 +114,7 @@ class Ends(Log):
                 raise Refused("expected a team that exists.", status=404)
             if reason is not None:
                 _end_uploads(c, schema.uploads.c.team == team)
-            self._note(c, now, by.id, action, name if reason is None else f"{name}: {reason}")
+            self._note(c, now, by, action, name if reason is None else f"{name}: {reason}")
 
     def disqualified(self) -> list[tuple[str, str]]:
         """Name and reason of each disqualified team."""
@@ -126,22 +126,24 @@ class Ends(Log):
         """Tell everybody."""
         with self._writing() as (c, now):
             c.execute(insert(schema.announcements).values(at=now, text=text))
-            self._note(c, now, by.id, "announced", text[:200])
+            self._note(c, now, by, "announced", text[:200])
 
     def announcements(self) -> list[Announcement]:
         """What was announced, the newest first."""
         table = schema.announcements
         return [Announcement(**row._mapping) for row in self._rows(select(table).order_by(table.c.id.desc()))]
 
-    def noted(self, action: str, subject: str, by: User | None) -> None:
+    def noted(self, action: str, subject: str, by: User | CommandLine | None) -> None:
         """Write an act that changes nothing here, such as a checkpoint, into the audit."""
         with self._writing(quiet=True) as (c, now):
-            self._note(c, now, None if by is None else by.id, action, subject)
+            self._note(c, now, by, action, subject)
 
     def audit(self, limit: int = 1_000) -> list[Act]:
         """What was done by whom, the newest first."""
         table = schema.audit.c
-        query = select(table.at, table.user, table.action, table.subject).order_by(table.id.desc()).limit(limit)
+        query = (
+            select(table.at, table.user, table.action, table.subject, table.via).order_by(table.id.desc()).limit(limit)
+        )
         return [Act(**row._mapping) for row in self._rows(query)]
 
 

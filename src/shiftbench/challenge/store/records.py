@@ -75,6 +75,27 @@ class User:
 
 
 @dataclass(frozen=True)
+class CommandLine:
+    """Whoever runs commands on the server's own machine; name: of the account there."""
+
+    name: str
+
+    @property
+    def via(self) -> str:
+        """As the audit tells it."""
+        return f"command line ({self.name})"
+
+
+class Allowance(NamedTuple):
+    """How many acts of a kind somebody (`key`) has in so many seconds; they come back one by one."""
+
+    kind: str
+    key: str
+    most: int
+    seconds: int = 60
+
+
+@dataclass(frozen=True)
 class Invitation:
     """An account that may be made, until it is; `number` revokes it."""
 
@@ -255,9 +276,10 @@ class Announcement:
 
 
 class Act(NamedTuple):
-    """What an account did, None for the server itself."""
+    """What an account did; user: None for the server itself, and for the command line of its machine (`via`)."""
 
     at: int
     user: int | None
     action: str
     subject: str
+    via: str | None = None

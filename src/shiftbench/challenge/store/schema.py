@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-VERSION = "0001"
+VERSION = "0002"
 WHOLE: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")  # SQLite numbers rows by Integer alone
 metadata = MetaData(
     naming_convention={
@@ -99,6 +99,11 @@ releases = Table(
     UniqueConstraint("board", "phase"),
 )  # fmt: skip
 announcements = Table("announcements", metadata, _id(), _whole("at"), _text("text"))
-audit = Table(
+audit = Table(  # via: the command line of the server's machine, and whose; user: None there, and for the server itself
     "audit", metadata, _id(), _whole("at"), _whole("user", "users", nullable=True), _text("action"), _text("subject"),
+    _text("via", nullable=True),
+)  # fmt: skip
+tries = Table(  # of passwords, by kind and whom, as a hash: the rest of an allowance at a moment, and when it is whole
+    "tries", metadata, _text("key", primary_key=True), Column("rest", Float(53), nullable=False), _whole("at"),
+    _whole("whole"), Index("ix_tries_whole", "whole"),
 )  # fmt: skip

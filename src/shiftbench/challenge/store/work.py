@@ -122,7 +122,7 @@ class Work(Boards):
         with self._writing() as (c, now):
             where = and_(table.c.id == number, table.c.state.in_((*WAITING, "failed")))
             self._again(c, where, now, tries=0, fault=None, problems="[]", what="a submission that failed or waits")
-            self._note(c, now, user.id, "requeued", f"submission {number}")
+            self._note(c, now, user, "requeued", f"submission {number}")
 
     def _again(self, c: Connection, where: ColumnElement[bool], now: int, *, what: str, **values: object) -> None:
         changed = update(schema.submissions).where(where)
@@ -147,7 +147,7 @@ class Work(Boards):
             ended = update(table).where(where).values(state="failed", fault="ours", problems=problems, **_ENDED)
             if not c.execute(ended).rowcount:
                 raise Refused("expected a submission in the queue, found none of this number.")
-            self._note(c, now, user.id, "ended", f"submission {number}")
+            self._note(c, now, user, "ended", f"submission {number}")
 
     def rescore(self, board: str, phase: str, by: User) -> int:
         """Queue all that has a score again, for other labels or another scorer; returns how many. Old scores stay."""
@@ -157,7 +157,7 @@ class Work(Boards):
             again = update(table).where(where, table.c.state.in_(("scored", "failed")))
             values = {"state": "uploaded", "queued": now, "tries": 0, "fault": None, "problems": "[]"}
             count = c.execute(again.values(**values, **_ENDED)).rowcount
-            self._note(c, now, by.id, "scored again", f"{board}, {phase}: {count} submissions")
+            self._note(c, now, by, "scored again", f"{board}, {phase}: {count} submissions")
         return count
 
     def obsolete(self, board: str, phase: str, labels: str, by: User, reason: str) -> int:
@@ -167,7 +167,7 @@ class Work(Boards):
             of = select(ours.c.id).where(ours.c.board == board, ours.c.phase == phase)
             where = and_(table.c.submission.in_(of), table.c.labels == labels, table.c.obsolete.is_(None))
             count = c.execute(update(table).where(where).values(obsolete=reason)).rowcount
-            self._note(c, now, by.id, "made scores obsolete", f"{board}, {phase}, labels {labels}: {reason}")
+            self._note(c, now, by, "made scores obsolete", f"{board}, {phase}, labels {labels}: {reason}")
         return count
 
 

@@ -23,7 +23,17 @@ from shiftbench.challenge.store.records import SECOND, SESSION_LASTS, Refused, U
 from shiftbench.challenge.web import api
 from shiftbench.challenge.web.downloads import DOWNLOADS, Download
 from shiftbench.challenge.web.pages import FORMS, PAGES, Form, Page, Who
-from shiftbench.challenge.web.security import COOKIE, SAFE, SMALL, Guard, csrf, new_cookie, place, require_csrf
+from shiftbench.challenge.web.security import (
+    COOKIE,
+    SAFE,
+    SMALL,
+    Guard,
+    count_secret,
+    csrf,
+    new_cookie,
+    place,
+    require_csrf,
+)
 from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import File, Visit
 
@@ -115,7 +125,7 @@ class _Shown:
         if request.method not in SAFE:
             self.server.rates.take("act", address, limits.acts)
         if password:
-            self.server.rates.take("password", address, limits.passwords)
+            count_secret(self.server.ledger, limits, "password", address)
 
     def _visit(self, request: Request, who: Who, **more: Any) -> Visit:
         cookie = request.cookies.get(COOKIE, "")

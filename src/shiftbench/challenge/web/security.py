@@ -22,7 +22,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shiftbench.challenge.store.records import Refused
+from shiftbench.challenge.store.ledger import Ledger
+from shiftbench.challenge.store.records import Allowance, Refused
 
 COOKIE = "shiftbench"
 POLICY = (
@@ -42,7 +43,7 @@ MIB = 2**20
 CHUNK = 8 * MIB
 SMALL = 2**16
 SAFE = ("GET", "HEAD", "OPTIONS")
-MINUTE_S, HOUR_S = 60.0, 3_600.0
+MINUTE_S, LONG_S, HOUR_S = 60, 600, 3_600
 LEAST_PASSWORD, MOST_PASSWORD = 10, 256
 _HASHES = threading.Semaphore(2)  # argon2 takes 64 MiB each
 
@@ -68,7 +69,7 @@ class Limits:
 
 
 class Rates:
-    """How many acts in the last minute, or longer, by key; of very many keys the oldest are forgotten."""
+    """How many acts of this process in the last minute, by key; of very many keys the oldest are forgotten."""
 
     MOST = 100_000
 
@@ -77,31 +78,24 @@ class Rates:
         self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def take(self, kind: str, key: str, per_minute: int) -> None:
-        """Count one act.
+        """Count one act; what comes too often is not counted.
 
         Raises:
             Refused: with status 429, if more than `per_minute` came in a minute.
         """
-        if not self.within(kind, key, per_minute):
-            raise Refused(f"expected at most {per_minute} of these requests a minute. Wait a minute.", status=429)
-
-    def within(self, kind: str, key: str, most: int, seconds: float = MINUTE_S) -> bool:
-        """Count one act; whether at most `most` came in so many seconds. What comes too often is not counted."""
         with self._lock:
             now = self._clock()
-            left, then = self._left.pop((kind, key), (float(most), now))
-            left = min(float(most), left + (now - then) * most / seconds)
+            left, then = self._left.pop((kind, key), (float(per_minute), now))
+            left = min(float(per_minute), left + (now - then) * per_minute / MINUTE_S)
             self._left[kind, key] = (left - 1 if left >= 1 else left, now)
             if len(self._left) > self.MOST:
                 self._left.popitem(last=False)
-        return left >= 1
+        if left < 1:
+            raise _too_often(per_minute)
 
-    def give_back(self, kind: str, key: str) -> None:
-        """Count one act less."""
-        with self._lock:
-            if (kind, key) in self._left:
-                left, then = self._left[kind, key]
-                self._left[kind, key] = (left + 1, then)
+
+def _too_often(per_minute: int) -> Refused:
+    return Refused(f"expected at most {per_minute} of these requests a minute. Wait a minute.", status=429)
 
 
 def place(address: str) -> str:
@@ -115,7 +109,17 @@ def place(address: str) -> str:
     return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else address
 
 
-def count_try(rates: Rates, limits: Limits, account: str, address: str) -> Callable[[], None]:
+def count_secret(ledger: Ledger, limits: Limits, kind: str, key: str) -> None:
+    """Count what may be a guess of a secret, as a password or a team's code is, for all processes of the server.
+
+    Raises:
+        Refused: with status 429, if more than `limits.passwords` came in a minute.
+    """
+    if ledger.take(Allowance(kind, key, limits.passwords)):
+        raise _too_often(limits.passwords)
+
+
+def count_try(ledger: Ledger, limits: Limits, account: str, address: str) -> Callable[[], None]:
     """Count a try of an account's password; what it returns is called if the password was right, and takes it back.
 
     Tries are limited for each account and address. Wrong passwords from many addresses slow all of them down, but keep
@@ -125,23 +129,25 @@ def count_try(rates: Rates, limits: Limits, account: str, address: str) -> Calla
         Refused: with status 429, without telling whether there is such an account.
     """
     pair = f"{place(address)} {account}"
-    rates.take("account and address", pair, limits.passwords)
-    counted = ("account", account)
-    if not rates.within(*counted, limits.wrong, HOUR_S):
-        counted = ("slowly", pair)
-        if not rates.within(*counted, limits.slowly, 10 * MINUTE_S):
-            raise Refused(
-                f"expected at most {limits.slowly} tries in ten minutes: this account gets many wrong passwords. Wait "
-                "ten minutes.",
-                status=429,
-                wait_s=int(10 * MINUTE_S),
-            )
-
-    def right() -> None:
-        rates.give_back("account and address", pair)
-        rates.give_back(*counted)
-
-    return right
+    both = Allowance("account and address", pair, limits.passwords)
+    whole, slowly = (
+        Allowance("account", account, limits.wrong, HOUR_S),
+        Allowance("slowly", pair, limits.slowly, LONG_S),
+    )
+    taken = (both, whole)
+    if (empty := ledger.take(*taken)) is whole:
+        taken = (both, slowly)
+        empty = ledger.take(*taken)
+    if empty is both:
+        raise _too_often(limits.passwords)
+    if empty is not None:
+        raise Refused(
+            f"expected at most {limits.slowly} tries in ten minutes: this account gets many wrong passwords. Wait "
+            "ten minutes.",
+            status=429,
+            wait_s=LONG_S,
+        )
+    return lambda: ledger.give_back(*taken)
 
 
 def csrf(cookie: str) -> str:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from shiftbench.challenge.store.records import Quota, User
 from shiftbench.challenge.web import seen
 from shiftbench.challenge.web.api.bodies import Choice, Code, Entries, Me, Named, Number, Secret, Token
+from shiftbench.challenge.web.security import count_secret
 from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.views.accounts import TOKEN_LASTS
 
@@ -47,7 +48,7 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
     @api.post("/teams/join", status_code=DONE)
     def join(body: Code, user: Acting) -> Response:
         """Join a team by its code."""
-        server.rates.take("code", user.email, server.limits.passwords)
+        count_secret(server.ledger, server.limits, "code", user.email)
         server.join(body.code, user)
         return Response(status_code=DONE)
 

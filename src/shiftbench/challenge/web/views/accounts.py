@@ -86,7 +86,7 @@ def accept(visit: Visit) -> Next:
 def sign_in(visit: Visit) -> Next:
     """Open a session."""
     server, email = visit.server, _email(visit)
-    right = count_try(server.rates, server.limits, names.email(email), visit.address)
+    right = count_try(server.ledger, server.limits, names.email(email), visit.address)
     found = server.ledger.password(email)
     if not server.passwords.agree(found[1] if found else None, visit.form.get("password", "")) or not found:
         raise Refused("expected the address and password of an account, found another. Try again.", status=401)
@@ -97,7 +97,7 @@ def sign_in(visit: Visit) -> Next:
 def change_password(visit: Visit) -> Next:
     """Another password; all other sessions and all tokens end."""
     server, user = visit.server, visit.account
-    right = count_try(server.rates, server.limits, user.email, visit.address)
+    right = count_try(server.ledger, server.limits, user.email, visit.address)
     found = server.ledger.password(user.email)
     if found is None or not server.passwords.agree(found[1], visit.form.get("old", "")):
         raise Refused("expected the password that you have now, found another. Try again.", status=401)
