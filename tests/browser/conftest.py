@@ -1,4 +1,4 @@
-"""A real browser without a window, which draws WebGL 2 without a GPU."""
+"""A real browser without a window: a plain one, and one that draws WebGL 2 without a GPU, which costs far more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+PLAIN = ("--no-sandbox", "--disable-gpu")
+WEBGL = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 
 
 def executable(playwright: Playwright) -> str:
@@ -26,9 +27,22 @@ def executable(playwright: Playwright) -> str:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The browser, one for all tests of a process."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=executable(playwright), args=[*ARGUMENTS], timeout=120_000)
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
         yield started
-        started.close()
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """The browser of pages, one for all tests of a process."""
+    started = playwright.chromium.launch(executable_path=executable(playwright), args=[*PLAIN], timeout=120_000)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def webgl(playwright: Playwright) -> Iterator[Browser]:
+    """A browser that draws WebGL 2."""
+    started = playwright.chromium.launch(executable_path=executable(playwright), args=[*WEBGL], timeout=120_000)
+    yield started
+    started.close()

@@ -24,12 +24,12 @@ def requests() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, requests: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(webgl: Browser, requests: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """The page of a patient with a prediction and two maps, when it has drawn; no error may have come."""
     path = tmp_path_factory.mktemp("viewer") / "7.html"
     text = viewer.page(seen(Prediction.of_members(MEMBERS)), AFFINE, title="a patient", measures=MAPS)
     path.write_text(text, "utf-8")
-    opened, errors = browser.new_page(viewport={"width": 1200, "height": 900}), list[str]()
+    opened, errors = webgl.new_page(viewport={"width": 1200, "height": 900}), list[str]()
     opened.set_default_timeout(PATIENCE)
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
