@@ -287,7 +287,7 @@ def test_records_that_calibrate_are_not_scored_and_give_what_dev_gives(rng):
                 for report, split in ((found, "all"), (wanted, "eval"))
             )
             assert mine == pytest.approx(theirs)
-    assert "calibrated on records of their own" in "".join(grid.title for grid in grids(found))
+    assert "calibrated on separate records" in "".join(grid.title for grid in grids(found))
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_every_kind_of_picture_is_drawn_for_a_full_report(drawn):
 
 def test_every_picture_has_a_caption():
     assert set(plots.CAPTIONS) == set(plots.DRAWERS)
-    assert plots.caption("dev_error_by_uncertainty")[0] == "Error by uncertainty (development)"
+    assert plots.caption("dev_error_by_uncertainty", regression())[0] == "Error by uncertainty (development)"
 
 
 def test_pictures_without_data_are_left_out():

@@ -45,7 +45,7 @@ def test_a_file_becomes_the_records_behind_its_scores(shiftbench: Shiftbench, tm
     said = shiftbench("assess", "mine.parquet", "--slice", "season", "--out", "r", "--full", *QUICK)
     assert said.code == 0, said.err
     assert "Largest errors: mine" in said.out
-    assert "records: records.csv" in said.out
+    assert "records: r/records.csv (worst, " in said.out
     listed = pl.read_csv(tmp_path / "r/records.csv", infer_schema_length=None)
     assert listed["list"].unique(maintain_order=True).to_list() == ["worst", "confident", "uncertain"]
     by_error = table.with_columns(error=(pl.col("target") - pl.col("answer")) ** 2).sort("error", descending=True)
@@ -324,13 +324,38 @@ def test_the_command_at_the_foot_of_a_first_screen_prints_every_score(shiftbench
     errors_table().write_csv("a.csv")
     assessed = shiftbench("assess", "a.csv", "--out", "r", *QUICK)
     (foot,) = (line for line in assessed.out.splitlines() if line.startswith("every score: "))
-    assert foot.startswith("every score: `shiftbench report FOLDER --full`")
-    assert len(foot + "; 99 warnings in the report") < 80, "one of the forty lines"
-    short, full = shiftbench("report", "r"), shiftbench("report", "r", "--full")
+    command = foot.partition("`")[2].partition("`")[0].split()
+    assert command == ["shiftbench", "report", "r", "--full"]
+    short, full = shiftbench("report", "r"), shiftbench(*command[1:])
     assert (short.code, full.code) == (0, 0), short.err + full.err
-    assert short.out == assessed.out
-    assert full.out == shiftbench("assess", "a.csv", "--out", "r", "--overwrite", "--full", *QUICK).out
+    assert short.out.replace(" (written again)", "") == assessed.out
+    again = shiftbench("assess", "a.csv", "--out", "r", "--overwrite", "--full", *QUICK)
+    assert full.out.replace(" (written again)", "") == again.out
     assert len(full.out.splitlines()) > len(short.out.splitlines())
+
+
+def test_the_report_of_a_run_is_written_again_where_it_is(shiftbench: Shiftbench, tmp_path: Path) -> None:
+    errors_table().write_csv("a.csv")
+    for place in ("run/report", "tasks/one/report", "tasks/two/report"):
+        assert shiftbench("assess", "a.csv", "--title", place, "--out", place, *QUICK).code == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("report.*")}
+    page = tmp_path / "run/report/report.html"
+    page.unlink()
+    said = shiftbench("report", "run")
+    assert said.out.splitlines()[-1] == "report: run/report/report.html (written again)"
+    assert "every score: `shiftbench report run --full`" in said.out
+    assert {path: path.read_bytes() for path in tmp_path.rglob("report.*")} == before
+    both = shiftbench("report", "tasks")
+    assert [line for line in both.out.splitlines() if line.startswith("tasks/")] == [
+        f"tasks/{name}/report · 165 in-domain, 135 shifted records" if name == "one" else f"tasks/{name}/report"
+        for name in ("one", "two")
+    ]
+    assert both.out.splitlines()[-2:] == [
+        f"report: tasks/{name}/report/report.html (written again)" for name in ("one", "two")
+    ]
+    assert shiftbench("report", "tasks", "--out", "elsewhere").code == 0
+    assert sorted(path.parent.name for path in tmp_path.glob("elsewhere/*/report.html")) == ["one", "two"]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("report.*") if "elsewhere" not in path.parts} == before
 
 
 def test_something_else_is_no_report(shiftbench: Shiftbench, tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_pinball_losses_at_other_levels_are_not_compared(shiftbench: Shiftbench,
     assert not any(each.metric == "pinball" for each in (*report.comparisons, *report.ranks))
     assert any(note.startswith("Pinball loss: compared only between systems that have it") for note in report.warnings)
     assert "pinball" not in " ".join(finding.text for finding in screen.findings(report))
-    assert front_table.table(report).columns[3].group == "in 80 % interval"  # as in the sentence on the leading system
+    assert front_table.table(report).columns[3].group == "Coverage (80 %)"  # as in the sentence on the leading system
 
 
 # --- the first screen -------------------------------------------------------------------------------------------------
@@ -268,8 +268,8 @@ def test_the_first_screen_tells_of_the_intervals_that_were_given(
     monkeypatch.setenv("COLUMNS", "80")
     table(**QUANTILES).write_csv(tmp_path / "f.csv")
     said = shiftbench("assess", "f.csv", *QUICK)
-    assert "those of nominal 80 % contain" in " ".join(said.out.split())
-    assert "in 80 % interval" in said.out
+    assert "nominal 80 % intervals contain" in " ".join(said.out.split())
+    assert "Coverage (80 %)" in said.out
     lines = said.out.splitlines()
     assert len(lines) <= 36
     assert [line for line in lines if line.startswith("  ") and len(line) > 80] == []

@@ -258,7 +258,7 @@ def test_of_ten_records_on_each_side_all_is_told(rng):
 
 
 def test_no_growth_is_not_told_as_growth(rng):
-    assert text_of(model(rng, "m")).startswith("No change under shift can be told from chance: RMSE ")
+    assert text_of(model(rng, "m")).startswith("The change under shift is within chance: RMSE ")
 
 
 def masks(gain: float, gain_shifted: float, *, n: int = 200) -> Report:
@@ -301,7 +301,8 @@ def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, w
         f"By the lesion-wise positive predictive value (LPPV) the uncertainty of predicted lesions tells false "
         f"ones from true ones {words}: LPPV"
     )
-    assert re.search(r"in-domain and \S+ \[\S+, \S+\] on shifted data \(chance: 0\)\.$", told.text), told.text
+    numbers = r"\S+ in-domain \(95 % interval \S+ to \S+\) and \S+ on shifted data \(\S+ to \S+\)"
+    assert re.search(rf": LPPV gain \(0 is chance\) {numbers}\.$", told.text), told.text
     assert "LPPV gain ↑" in [
         column.group for grid in grids(report) if grid.kind == told.kind for column in grid.columns
     ]
@@ -313,8 +314,8 @@ def test_uncertainty_that_knows_nothing_is_told(rng):
 
 
 def test_intervals_that_are_too_narrow_too_wide_or_hold_are_told(rng):
-    assert "Its intervals are too narrow: those of nominal 90 % contain" in text_of(model(rng, "m", said=0.5))
-    assert "Its intervals are too wide: those" in text_of(model(rng, "m", said=2.0))
+    assert "Its intervals are too narrow: nominal 90 % intervals contain" in text_of(model(rng, "m", said=0.5))
+    assert "Its intervals are too wide: nominal" in text_of(model(rng, "m", said=2.0))
     assert "Its intervals hold: those" in text_of(model(rng, "m"))
     sd = np.where(SHIFTED, 3.0, 1.0)
     wrong = scored.regression(
@@ -345,7 +346,7 @@ def test_where_two_scores_disagree_both_are_told(rng):
     assert "Nothing simpler is as good: the best baseline, “b”, has RMSE" in text
     assert "; by R-AUC over all records and by RMSE in-domain “b” is better." in text
     text = text_of(model(rng, "a", know=False), model(rng, "b", scale=1.2))
-    assert re.search(r"“a” is better by [\d.]+ kW in RMSE \[.*; “b” is better by [\d.]+ in R-AUC \[", text)
+    assert re.search(r"“a” is better by [\d.]+ kW in RMSE \(.*; “b” is better by [\d.]+ in R-AUC \(", text)
 
 
 def test_answers_without_error_are_told_as_such():
@@ -424,20 +425,46 @@ def test_where_there_is_no_room_the_comparison_is_kept(rng):
     assert [line.split()[0] for line in lines] == ["Under", "The", "Something", *["Careful:"] * 3]
 
 
+def test_a_caution_is_there_however_little_room_there_is(rng):
+    whole = build([(Records(N, shifted=SHIFTED), [model(rng, "b", scale=2), model(rng, "a")])], FEW)
+    caution = f"{CAREFUL}references differ in their number, so that scores differ for that reason alone, give the same"
+    reports = [replace(whole, title=f"error {k}", warnings=(f"{caution} for {k}.",)) for k in range(4)]
+    text = printed(*reports)
+    assert text.count("\n") <= 37
+    lines = [line for line in text.split("\n") if "Careful" in line]
+    assert len(lines) == 4
+    assert all(line.startswith("  Careful: references differ in their number, so that") for line in lines)
+    file = io.StringIO()
+    Console(width=80, file=file).print(first_screen(reports, lines=20))
+    short = [line for line in file.getvalue().split("\n") if "Careful" in line]
+    assert len(short) == 4
+    assert all(line.endswith("…") and len(line) <= 80 for line in short)
+
+
+def test_sides_have_short_names_only_where_there_is_no_room(rng):
+    report = build([(Records(N, shifted=SHIFTED), [model(rng, "m")])], FEW)
+    assert "in-domain  shifted" in printed(report)
+    narrow = next(line for line in printed(report, width=60).split("\n") if line.endswith("shifted"))
+    assert narrow.split() == ["in", "shifted"] * 2
+
+
 def test_a_long_title_takes_two_lines(rng):
     report = replace(build([(Records(N, shifted=SHIFTED), [model(rng, "m")])], FEW), title="a long title " * 50)
     lines = printed(report).split("\n")
     assert lines[1].endswith("…")
-    assert lines[2].startswith("  No change under shift")
+    assert lines[2].startswith("  The change under shift is within chance")
 
 
 def test_which_model_is_better_is_told_first_where_that_is_the_question_else_how_the_best_one_does(rng):
     records, models = Records(N, shifted=SHIFTED), [model(rng, "b", scale=2), model(rng, "a")]
     compared = build([(records, models)], replace(FEW, recipe={"command": "compare"}))
     first, *_ = (finding.line for finding in screen.findings(compared))
-    assert re.match(r"“a” is better by .* in R-AUC \[.*, p < 0\.001, and [\d.]+ kW in RMSE", first)
+    assert re.match(
+        r"“a” is better by .* in R-AUC \(95 % interval .* to .*; p < 0\.001\) and by [\d.]+ kW in RMSE \([\d.]+ to ",
+        first,
+    )
     lines = [finding.line for finding in screen.findings(build([(records, models)], FEW))]
-    assert lines[0].startswith("No change under shift of “a” can be told from chance")  # it is found better than b
+    assert lines[0].startswith("The change of “a” under shift is within chance")  # it is found better than b
     assert first in lines
 
 
@@ -468,9 +495,7 @@ def test_the_interval_of_a_difference_keeps_its_sign(rng):
     ]
     found = screen.findings(replace(report, comparisons=tuple(turned)))
     (told,) = (each.line for each in found if each.kind == "comparisons")
-    assert re.match(
-        r"“a” is better by [\d.]+ kW² in R-AUC \[−[\d.]+, [\d.]+\]|“a” is better by [\d.]+ in R-AUC \[−", told
-    ), told
+    assert re.match(r"“a” is better by [\d.]+( kW²)? in R-AUC \(95 % interval −[\d.]+ to [\d.]+; ", told), told
 
 
 @pytest.mark.parametrize("name", ["the", "baseline", "raw forecast", "my records, model", "a “quoted” one"])
@@ -530,7 +555,7 @@ def test_differences_of_percentages_are_in_points(rng):
         for name, own in zip("ab", right, strict=True)
     ]
     report = build([(Records(N, shifted=SHIFTED), systems)], replace(FEW, task="classification"))
-    assert re.search(r"“a” is better by .*[\d.]+ points in accuracy \[", " ".join(verdict(report)))
+    assert re.search(r"“a” is better by .*[\d.]+ points in accuracy \(", " ".join(verdict(report)))
     (grid,) = (grid for grid in grids(report) if grid.kind == "comparisons")
     assert "Accuracy ↑ (points)" in {row.cells[1].text for row in grid.rows}
 
@@ -552,7 +577,7 @@ def test_what_conformal_intervals_cost_is_told(rng):
     assert values[1] == pytest.approx(2 * 1.645 * 0.5, rel=0.01)
     assert values[0] > 1.8 * values[1]
     assert re.search(
-        rf"Conformal ones calibrated on records of their own contain [\d.]+ % on shifted data \({values[0]:.1f}\d* kW "
+        rf"Conformal ones calibrated on separate records contain [\d.]+ % on shifted data \({values[0]:.1f}\d* kW "
         rf"wide\), instead of [\d.]+ % \({values[1]:.1f}\d* kW\)\.$",
         told,
     ), (told, values)
@@ -566,6 +591,33 @@ def test_conformal_intervals_that_would_be_infinite_are_told_as_such(rng):
     found = screen.findings(build([split], FEW, calibration=apart))
     (told,) = (each.text for each in found if "infinite" in each.text)
     assert told.endswith(" Conformal intervals would be infinite: too few calibration records.")
+
+
+@pytest.mark.parametrize(
+    ("worse", "held"),
+    [
+        (1.0, r" hold: the right class is in [\d.]+ % of them in-domain \([\d.]+ classes on average\), [\d.]+ % on "),
+        (0.3, r" are too small on shifted data: the right class is in [\d.]+ % of them in-domain "),
+    ],
+)
+def test_what_conformal_sets_of_classes_hold_is_told_of_both_sides(rng, worse, held):
+    n = 2 * N
+    shifted = np.arange(n) % 2 == 1
+    logits = rng.normal(size=(n, 4)) * 1.5
+    sure = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = np.exp(logits * np.where(shifted, worse, 1.0)[:, None])
+    draws = (truth / truth.sum(axis=1, keepdims=True)).cumsum(axis=1) > rng.random(n)[:, None]
+    system = scored.classification("m", Categorical(sure[None]), draws.argmax(axis=1), role="model")
+    split, apart = set_aside(Records(n, shifted=shifted), [system], np.arange(n) < N)
+    report = build([split], replace(FEW, task="classification"), calibration=apart)
+    (told,) = (each.text for each in screen.findings(report) if each.kind == "conformal")
+    assert re.match(rf"Conformal sets of classes \(nominal 90 %, calibrated on separate records\){held}", told), told
+    for name, digits in (("conformal_split_coverage_90", ".1f"), ("conformal_split_size_90", ".3g")):
+        values = [report.score(name, system="m", split="all", subset=side).value for side in ("in", "shifted")]
+        for value in values:
+            assert f"{100 * value if 'coverage' in name else value:{digits}}" in told
+    older = replace(report, recipe=report.recipe | {"conformal": {"calibrated_on": "records of their own"}})
+    assert told in [each.text for each in screen.findings(older)]
 
 
 def test_a_leak_stands_with_the_answer():

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from markupsafe import escape
 
 import shiftbench.report
 from shiftbench.report import page as page_module
+from shiftbench.report import plots
 from shiftbench.report.content import Report
 from shiftbench.report.front import screen
 from shiftbench.report.front import table as front_table
@@ -25,7 +27,7 @@ from shiftbench.report.svg import svg
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import split_title
 
-from .factory import HOSTILE, classification, hostile, many, regression
+from .factory import HOSTILE, classification, errors_only, hostile, many, regression
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 SCRIPT = Path(shiftbench.report.__file__).with_name("templates") / "page.js"
@@ -293,7 +295,7 @@ def test_pictures_of_the_first_screen_show_the_systems_of_its_table():
     report, full = many(), many(5)
     drawn = page_module._opening(report, figures(report))
     assert [picture.title for picture in drawn] == [
-        "Error of systems: those of the table above",
+        "RMSE of systems: those of the table above",
         "Error retention: those of the table above",
     ]
     names = front_table.shown(report)
@@ -301,8 +303,8 @@ def test_pictures_of_the_first_screen_show_the_systems_of_its_table():
     starts = [system.name[:8] for system in report.systems if system.name in names]
     for picture in drawn:
         assert sorted({*re.findall(r"model-\d\d", picture.svg)}) == sorted(starts)
-    assert "Error of every system" in html(report)  # whole, below
-    assert next(picture.title for picture in page_module._opening(full, figures(full))).startswith("Error of every")
+    assert "RMSE of every system" in html(report)  # whole, below
+    assert next(picture.title for picture in page_module._opening(full, figures(full))).startswith("RMSE of every")
 
 
 def test_arrows_and_percent_signs_stay_with_their_numbers(page: str):
@@ -335,8 +337,9 @@ def test_long_pages_have_a_way_back_that_needs_no_script(page: str):
     assert '<header id="top">' in page
 
 
-def test_the_two_pictures_of_the_first_screen_are_equally_high():
-    drawn = page_module._opening(regression(), figures(regression()))
-    heights = [float(re.search(r'viewBox="0 0 \S+ (\S+)"', each.svg)[1]) for each in drawn]
-    assert len(heights) == 2
-    assert heights[0] == heights[1]
+def test_the_chart_of_systems_is_called_by_the_score_that_it_shows():
+    report = classification()
+    drawn = page_module._opening(report, figures(report))
+    assert drawn[0].title == "Accuracy of every system (evaluation)"
+    assert plots.caption("eval_summary", replace(report, systems=report.systems[:1]))[0] == "Accuracy (evaluation)"
+    assert plots.caption("all_summary", errors_only())[0].startswith("Mean ")

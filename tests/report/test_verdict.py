@@ -49,7 +49,7 @@ def _factor(name: str, numbers: tuple[float, ...]) -> list[Score]:
     return [Score(name, "eval", "full", "shift_ratio", value, 200, low=low, high=high)]
 
 
-CHANCE = "No change under shift can be told from chance: RMSE "
+CHANCE = "The change under shift is within chance: RMSE "
 
 
 def test_a_rise_is_told_with_its_factor():

@@ -137,7 +137,7 @@ class _Known:
     @property
     def name(self) -> str:
         """The name of these records in reports."""
-        return "dev_in" if self.records.split == CALIBRATION else "records of their own"
+        return "dev_in" if self.records.split == CALIBRATION else "separate records"
 
     @property
     def among(self) -> str:

@@ -196,8 +196,9 @@ def _track_reports(files: list[Path], names: tuple[str, ...], given: Given, fold
         ]
         written = [write(result.report, place / result.name, result.pictures) for result in results]
         pages = [folder / page.relative_to(place) for page in written]
-    show(*(result.report for result in results), full=given.full, below=len(pages))
-    tell_records(*(result.report for result in results))
+    reports = [result.report for result in results]
+    show(*reports, folder=folder, full=given.full, below=len(pages))
+    tell_records(reports, pages)
     for page in pages:
         say(f"report: {page}")
 
@@ -351,8 +352,8 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
             costs = tuple(filter(None, spent)) if truth else ()
             report = replace(report, warnings=(*dict.fromkeys(notes), *report.warnings), costs=costs)
         page = folder / write(report, place).relative_to(place)
-    show(report, full=given.full)
-    tell_records(report)
+    show(report, folder=folder, full=given.full)
+    tell_records([report], [page])
     say(f"report: {page}")
 
 
@@ -430,21 +431,30 @@ def _command(files: list[Path]) -> str:
 
 
 def report(
-    file: Annotated[Path, typer.Argument(help="A report.json, or its folder.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="A report.json, its folder, or that of a run.", show_default=False)],
     out: o.Out = None,
     full: o.Full = False,
 ) -> None:
-    """Print the first screen of a report, or every score, and write it again (after an upgrade, or elsewhere)."""
-    from shiftbench.report import finding, picture
+    """Print the first screen of a report, or every score, and write its page, tables and figures again.
 
-    here = file if file.is_dir() else file.parent
-    found = finding.load([file])[0]
-    folder = out or here
-    with adding(folder, "report") as place:
-        page = folder / write(found, place, picture.beside(here)).relative_to(place)
-    show(found, full=full)
-    tell_records(found)
-    say(f"report: {page}")
+    They replace those beside its report.json, as after an upgrade, or go to --out. Of a run with several reports all
+    are printed and written.
+    """
+    from shiftbench.report import finding, picture
+    from shiftbench.report.content import Report
+
+    places = finding.places(file)
+    reports = every({str(place): partial(Report.load, place) for place in places}, TableError)
+    pages = []
+    for place in places:
+        folder = place.parent if out is None else out / place.relative_to(file).parts[0] if len(places) > 1 else out
+        with adding(folder, "report") as making:
+            written = write(reports[str(place)], making, picture.beside(place.parent))
+            pages.append(folder / written.relative_to(making))
+    show(*reports.values(), folder=out or file, full=full, below=len(pages))
+    tell_records([*reports.values()], pages)
+    for page in pages:
+        say(f"report: {page}{' (written again)' if out is None else ''}")
 
 
 def _published() -> Sequence[str]:

@@ -193,8 +193,9 @@ def run_of(
         prepared = _prepared(track, data, place, experiment, progress)
         results = track.run(prepared, tasks, wanted, folder=place, cores=used, progress=progress, **own)
         pages = _written(track, results, place, progress)
-    show(*(result.report for result in results if result.printed), full=scoring.full, below=len(pages))
-    tell_records(*(result.report for result in results))
+    printed = [result.report for result in results if result.printed]
+    show(*printed, folder=folder, full=scoring.full, below=len(pages))
+    tell_records([result.report for result in results], [folder / page.relative_to(place) for page in pages])
     for result, page in zip(results, pages, strict=False):
         say(f"report: {folder / page.relative_to(place)}{'' if result.printed else '  (not shown here)'}")
     for page in pages[len(results) :]:

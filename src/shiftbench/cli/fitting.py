@@ -165,8 +165,8 @@ def run(
     ):  # fmt: skip
         outcome = pipeline.run(chosen, place, cores=cores, progress=progress)
         page = folder / write(outcome.report, place / "report").relative_to(place)
-    show(outcome.report, full=given.scoring.full)
-    tell_records(outcome.report)
+    show(outcome.report, folder=folder, full=given.scoring.full)
+    tell_records([outcome.report], [page])
     say(f"report: {page}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import shlex
 import shutil
 import sys
 import threading
@@ -35,6 +36,7 @@ MOST_BARS = 8  # stages that a terminal shows
 SLOW_S = 30.0  # of resampling, after which a word on fewer replicates is due
 FEW_REPLICATES = 200  # for a first look; auto intervals are studentised from here on
 MOST_PROBLEMS = 40  # printed at most
+RECORDS = "records.csv"
 LINES = 37  # of a first screen of 40 lines, without those that say how to see more and where records are
 
 
@@ -199,8 +201,11 @@ def screen(*, usual: int = 80, least: int = 0) -> Console:
     return Screen(width=max(_bounded(shutil.get_terminal_size((usual, 24)).columns), least))
 
 
-def show(*reports: Report, full: bool = False, below: int = 1) -> None:
-    """Print the first screen of one or more reports, or all of each; below: lines that follow, for paths."""
+def show(*reports: Report, folder: Path, full: bool = False, below: int = 1) -> None:
+    """Print the first screen of one or more reports, or all of each.
+
+    folder: where they are, for the command that prints every score. below: lines that follow, for paths.
+    """
     from shiftbench.report import terminal
 
     console = screen()
@@ -211,13 +216,17 @@ def show(*reports: Report, full: bool = False, below: int = 1) -> None:
         console.print(terminal.first_screen(reports, lines=LINES - below))
         warned = sum(len(report.warnings) for report in reports)
         noted = f"; {warned} warning{'s' * (warned > 1)} in the report" if warned else ""
-        console.print(f"\nevery score: `shiftbench report FOLDER --full`{noted}", style="dim", highlight=False)
+        command = f"shiftbench report {shlex.quote(str(folder))} --full"
+        # Whatever its length, a command stays on one line: it is copied.
+        console.print(f"\nevery score: `{command}`{noted}", style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
-def tell_records(*reports: Report) -> None:
-    """Say where the records behind the scores are."""
-    if any(report.notable for report in reports):
-        say("records: records.csv beside it (worst, confidently wrong, least certain)")
+def tell_records(reports: Sequence[Report], pages: Sequence[Path]) -> None:
+    """Say where the records behind the scores are: beside the pages of reports."""
+    found = [page.parent / RECORDS for report, page in zip(reports, pages, strict=False) if report.notable]
+    if found:
+        where = found[0] if len(pages) == 1 else f"{RECORDS} beside each report"
+        say(f"records: {where} (worst, confidently wrong, least certain)")
 
 
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:

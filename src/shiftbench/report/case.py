@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, count_text, metric_digits
-from shiftbench.report.view import WHERE, Key, best, clean, duel, finite, marked, metric_title
+from shiftbench.report.view import WHERE, Key, best, clean, duel, finite, level, marked, metric_title
 from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Count, Score
@@ -50,6 +51,18 @@ class Case:
         digits = self.digits(score.metric)
         return f"{numbers(digits, score)} {digits.unit}".rstrip()
 
+    def told(self, score: Score, where: str = "", *, again: bool = False) -> str:
+        """A score with its unit, where it was found, and its interval in words: 3.1 min (95 % interval 2.9 to 3.3).
+
+        again: whether the sentence has called such numbers an interval before.
+        """
+        if not (finite(score.low) and finite(score.high)):
+            return f"{self.quantity(score)}{where}"
+        digits = self.digits(score.metric)
+        text, _ = digits.cell(score.value, low=score.low, high=score.high)
+        ends = interval(self.report, score.low, score.high, digits, again=again)
+        return f"{text}{f' {digits.unit}'.rstrip()}{where} ({ends})"
+
     def plain(self, score: Score) -> str:
         """A score with its unit, without its interval."""
         digits = self.digits(score.metric)
@@ -65,6 +78,16 @@ class Case:
     def title(self) -> str:
         """The headline metric as written inside a sentence."""
         return in_sentence(metric_title(self.metric, self.report))
+
+
+def interval(report: Report, low: float, high: float, digits: Digits, of: str = "", *, again: bool = False) -> str:
+    """An interval in words: 95 % interval 2.9 to 3.3.
+
+    of: what it is an interval of, where that could be taken for something else: " of the factor". again: whether the
+    sentence has had one, so that the numbers are enough.
+    """
+    ends = f"{digits.text(low)} to {digits.text(high)}"
+    return ends if again else f"{100 * level(report):g} % interval{of} {ends}"
 
 
 def named(name: str) -> str:
@@ -125,8 +148,14 @@ def extreme(metric: Metric) -> str:
     return "Lowest" if metric.better == "min" else "Highest"
 
 
-def leader(case: Case, metric: Metric, subset: str) -> tuple[str, str] | None:
-    """The system with the best score, and those that share its rank; None if fewer than two have a score."""
+def leader(
+    case: Case, metric: Metric, subset: str, *, tell: Callable[[Score], str] | None = None
+) -> tuple[str, str] | None:
+    """The system with the best score, and those that share its rank; None if fewer than two have a score.
+
+    tell: writes a score; by default with its interval in square brackets.
+    """
+    tell = tell or case.quantity
     names = [system.name for system in case.report.systems if system.role != "single"]
     scores = [score for name in names if (score := case.score(name, subset, metric.name)) is not None]
     if len(scores) < 2:
@@ -147,9 +176,9 @@ def leader(case: Case, metric: Metric, subset: str) -> tuple[str, str] | None:
     elif alike:
         rest = f"; {listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
     if lowest is not top:
-        there = f"{case.quantity(lowest)}{case.partly(lowest)}"
+        there = f"{tell(lowest)}{case.partly(lowest)}"
         rest += f"; {named(lowest.system)} has {there}, but {_worse(case, lowest, scores)}"
-    return f"{named(top.system)}, {case.quantity(top)}{case.partly(top)}", rest
+    return f"{named(top.system)}, {tell(top)}{case.partly(top)}", rest
 
 
 def _worse(case: Case, score: Score, others: list[Score]) -> str:

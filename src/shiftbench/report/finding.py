@@ -22,7 +22,7 @@ def load(paths: Sequence[str | Path]) -> list[Report]:
     problems: list[str] = []
     for path in paths:
         try:
-            reports += [Report.load(file) for file in _files(Path(path))]
+            reports += [Report.load(file) for file in places(Path(path))]
         except ShiftbenchError as error:
             problems += error.problems
     if problems:
@@ -30,7 +30,12 @@ def load(paths: Sequence[str | Path]) -> list[Report]:
     return reports
 
 
-def _files(path: Path) -> list[Path]:
+def places(path: Path) -> list[Path]:
+    """The files of the reports of a path: a run's folder may hold one for each of its tasks.
+
+    Raises:
+        TableError: if there is none.
+    """
     if path.is_file() or files.irregular(path):  # `load` refuses the latter by name
         return [path]
     for place in PLACES:

@@ -45,7 +45,6 @@ FOLDED = (
     "variants",
 )  # beginnings of the kinds of tables that are collapsed at first
 MOST_STACKED = 96  # cells of a paper's table whose rows become blocks on a phone; larger ones scroll
-TALLEST = 352.0  # pixels of a picture of the first screen
 SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
 _NAME = re.compile("“([^”]*)”")
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
@@ -203,7 +202,7 @@ def _section(
             kinds = tuple(name for name in kinds if name != OPENING[0])  # shown whole at the top of the page
         found = [
             replace(each, title=worded(each.title, report), caption=worded(each.caption, report))
-            for each in _pictures(pictures, split, kinds)
+            for each in _pictures(report, pictures, split, kinds)
         ]
         if kind in mine or found:
             shown.append((mine.get(kind), found))
@@ -220,7 +219,7 @@ def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
         name = f"{split}_{kind}"
         if name not in pictures:
             continue
-        title, caption = (worded(text, report) for text in plots.caption(name))
+        title, caption = (worded(text, report) for text in plots.caption(name, report))
         picture = pictures[name]
         if _crowded(report):
             picture = plots.DRAWERS[kind](report, split, only=front_table.shown(report)) or picture
@@ -228,17 +227,10 @@ def _opening(report: Report, pictures: Mapping[str, Drawing]) -> list[Drawn]:
         last = picture.panels[-1]
         last = replace(last, title=worded("All records", report) if last.title == SUBSETS["full"] else last.title)
         found[kind] = title, caption, replace(picture, panels=(last,))
-    height = max((drawing.panels[0].height for _, _, drawing in found.values()), default=0.0)
     return [
-        Drawn(f"{split}_{kind}", title, caption, markup(_raised(drawing, min(height, TALLEST)), kind))
+        Drawn(f"{split}_{kind}", title, caption, markup(drawing, kind))
         for kind, (title, caption, drawing) in found.items()
     ]
-
-
-def _raised(drawing: Drawing, height: float) -> Drawing:
-    """A drawing of one panel, as high as the one beside it but at most twice as high as it was."""
-    (panel,) = drawing.panels
-    return replace(drawing, panels=(replace(panel, height=max(panel.height, min(height, 2 * panel.height))),))
 
 
 def _crowded(report: Report) -> bool:
@@ -246,10 +238,10 @@ def _crowded(report: Report) -> bool:
     return sum(system.role != "single" for system in report.systems) > front_table.MOST_ROWS
 
 
-def _pictures(pictures: Mapping[str, Drawing], split: str, kinds: tuple[str, ...]) -> list[Drawn]:
+def _pictures(report: Report, pictures: Mapping[str, Drawing], split: str, kinds: tuple[str, ...]) -> list[Drawn]:
     names = [f"{split}_{kind}" for kind in kinds]
     return [
-        Drawn(name, *plots.caption(name), markup(pictures[name], name), len(pictures[name].panels))
+        Drawn(name, *plots.caption(name, report), markup(pictures[name], name), len(pictures[name].panels))
         for name in names
         if name in pictures
     ]

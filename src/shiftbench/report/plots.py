@@ -11,7 +11,7 @@ from shiftbench.report import curve_figures, score_figures, shift_figures
 from shiftbench.report.content import Report
 from shiftbench.report.drawing import Drawing
 from shiftbench.report.svg import svg
-from shiftbench.report.view import set_retention, split_title
+from shiftbench.report.view import headline_metric, metric_title, set_retention, split_title
 from shiftbench.scores.metric import METRICS, Metric
 
 DRAWERS: dict[str, Callable[..., Drawing | None]] = {
@@ -31,7 +31,7 @@ DRAWERS: dict[str, Callable[..., Drawing | None]] = {
 # The title of each picture and how to read it.
 CAPTIONS = {
     "summary": (
-        "Error of every system",
+        "{score} of every system",
         "With intervals, on in-domain records (filled circle) and on shifted ones (open diamond), or over all records "
         "(square) if no shift is known; systems are sorted by the last of these, the best at the top. The dotted line "
         "marks the leading system: a mark on the better side of it is better.",
@@ -108,12 +108,15 @@ def _drawers(report: Report) -> dict[str, Callable[..., Drawing | None]]:
     return DRAWERS | {kind: partial(curve_figures.retention, kind=kind) for kind in sets}
 
 
-def caption(name: str) -> tuple[str, str]:
-    """Title and explanation of the picture of that name."""
+def caption(name: str, report: Report) -> tuple[str, str]:
+    """Title and explanation of a report's picture of that name."""
     known = CAPTIONS | {f"{metric.name}_retention": _of_set(metric) for metric in METRICS.values() if metric.area}
     kind = max((kind for kind in known if name.endswith(f"_{kind}")), key=len)
     split = name.removesuffix(f"_{kind}")  # names of test sets may contain underscores
     title, text = known[kind]
+    if kind == "summary" and (metric := headline_metric(report)) is not None:
+        title = title.format(score=metric_title(metric, report))
+        title = title.removesuffix(" of every system") if len(report.systems) == 1 else title
     return f"{title} ({split_title(split)})", text
 
 

@@ -145,6 +145,10 @@ def _fitted(
         if height() > room and last in found:
             place = found.index(last)
             found, sentences = found[:place] + found[place + 1 :], sentences[:place] + sentences[place + 1 :]
+    if height() > room:  # a caution changes how the rest is read: its beginning at least is there
+        sentences = [
+            [_ending(lines, width)] if each.careful else lines for each, lines in zip(found, sentences, strict=True)
+        ]
     shown = [Text(line, style="bold") for line in title]
     for each, lines in zip(found, sentences, strict=True):
         shown.append(Text("\n".join(lines), style="yellow" if each.careful else ""))
@@ -152,8 +156,9 @@ def _fitted(
     if grid.note:
         shown.append(Text(f"  {grid.note}", style="dim"))
     if worst:
-        lines = wrapped(f"  worst group: {worst}", width - 1, indent="  ")
-        shown.append(Text(lines[0] + "…" * (len(lines) > 1), style="dim"))
+        text = f"  worst group: {worst}"
+        text = text if cell_len(text) <= width else text.rpartition(", ")[0]  # without the number of records
+        shown.append(Text(_shortened(text, width), style="dim"))
     return shown
 
 
@@ -161,6 +166,11 @@ def _filled(text: str, width: int) -> list[str]:
     """Indented lines; a percent sign is not parted from its number."""
     lines = wrapped("  " + text.replace(" %", "\xa0%"), width, indent="  ")
     return [line.replace("\xa0", " ") for line in lines]
+
+
+def _ending(lines: list[str], width: int) -> str:
+    """The first of these lines, with an ellipsis if there are more."""
+    return lines[0] if len(lines) == 1 else f"{_cut(lines[0], width - 1)}…"
 
 
 def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
@@ -193,10 +203,10 @@ def _cut(text: str, width: int) -> str:
 
 def _least_needed(found: Sequence[Finding], *, brief: bool) -> list[Finding]:
     """Sentences in the order in which they may go: the change under shift, a comparison and a caution are left; of
-    brief ones the most needed alone."""
+    brief ones the most needed answer and a caution."""
     answers = sorted((each for each in found if not each.careful), key=screen.needed)
     cautions = [each for each in found if each.careful]
-    further = [*answers[1:2], *cautions[:1]] if brief else []
+    further = answers[1:2] if brief else []
     return [*answers[:2:-1], *cautions[:0:-1], *answers[2:1:-1], *further]
 
 
@@ -219,8 +229,12 @@ def _front_lines(grid: Grid, width: int, *, brief: bool = False) -> list[Text]:
     label = 2 + min(max([cell_len(row.label) for row in grid.rows], default=0), width // 3)
     heads = [("", grid.columns[places[0]].title) if brief else _heading(grid, places) for places in groups]
     wide = [_spans(grid, places, head) for places, head in zip(groups, heads, strict=True)]
+    if _total(label, wide) > width:
+        short = tuple(replace(each, title=front_table.SHORT.get(each.title, each.title)) for each in grid.columns)
+        grid = replace(grid, columns=short)
+        wide = [_spans(grid, places, head) for places, head in zip(groups, heads, strict=True)]
     absent: list[str] = []
-    while groups and label + sum(sum(each) + BETWEEN * len(each) for each in wide) > width:
+    while groups and _total(label, wide) > width:
         absent.insert(0, " ".join(heads[-1]).strip())
         for column in (groups, heads, wide):
             column.pop()
@@ -250,6 +264,11 @@ def _front_lines(grid: Grid, width: int, *, brief: bool = False) -> list[Text]:
     if absent:
         lines.append(Text(_shortened(f"  no room for: {', '.join(absent)}", width), style="dim"))
     return [line for line in lines if line.plain.strip()]
+
+
+def _total(label: int, wide: Sequence[Sequence[int]]) -> int:
+    """The width of a table whose groups of columns have these widths."""
+    return label + sum(sum(each) + BETWEEN * len(each) for each in wide)
 
 
 def _abridged(text: str, width: int) -> str:

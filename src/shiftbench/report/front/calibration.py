@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
 from shiftbench.report.case import Case, listed
@@ -34,6 +34,45 @@ def intervals(case: Case, system: System) -> Iterator[Finding]:
     if found:
         whose = f"The confidence{of}" if (of := of_system(case, system)) else "Its confidence"
         yield Finding(f"{whose} {_confidence(case, system, found)}.", "calibration")
+    if case.report.task == "classification" and (text := _sets(case, system, sides)):
+        yield Finding(text, "conformal")
+
+
+def _sets(case: Case, system: System, sides: Sequence[str]) -> str:
+    """What conformal sets of classes contain and how large they are, and what weights for the shift mend; "" without
+    any."""
+    held = {side: pair for side in sides if (pair := _set_of(case, system, side, "split")) is not None}
+    if not held:
+        return ""
+    reads = {side: _reading(coverage, COVERAGE) for side, (coverage, _) in held.items()}
+    names = {"narrow": "too small", "wide": "larger than needed"}
+    off = {side: names[reading] for side, reading in reads.items() if reading in names}
+    alike = len(off) == len(held) and len({*off.values()}) == 1
+    words = listed(
+        [*dict.fromkeys(f"{word}{'' if alike else on_side(side)}" for side, word in off.items())] or ["hold"]
+    )
+    share = case.digits(coverage_name("split", COVERAGE))
+    shares = ", ".join(
+        f"{share.text(coverage.value)} % of them{on_side(side)} ({mean.value:.3g} classes on average)"
+        if not place
+        else f"{share.text(coverage.value)} %{on_side(side)} ({mean.value:.3g})"
+        for place, (side, (coverage, mean)) in enumerate(held.items())
+    )
+    side, (own, _) = next(reversed(held.items()))
+    mended = None if reads[side] == "hold" or _hardly_overlap(case, side) else _set_of(case, system, side, "weighted")
+    if mended is not None and abs(mended[0].value - COVERAGE) <= abs(own.value - COVERAGE) / 2:
+        shares += f"; weighted for the shift, in {share.text(mended[0].value)} % ({mended[1].value:.3g})"
+    whose = f" by{of.removeprefix(' of')}" if (of := of_system(case, system)) else ""
+    made = (
+        f"Conformal sets of classes{whose} (nominal {100 * COVERAGE:g} %, calibrated on {calibrated_on(case.report)})"
+    )
+    return f"{made} {'' if words == 'hold' else 'are '}{words}: the right class is in {shares}."
+
+
+def _set_of(case: Case, system: System, side: str, rule: str) -> tuple[Score, Score] | None:
+    """Coverage and mean size of the conformal sets of a rule on a side, if both are known."""
+    pair = [case.score(system.name, side, name(rule, COVERAGE)) for name in (coverage_name, size_name)]
+    return (pair[0], pair[1]) if pair[0] is not None and pair[1] is not None else None
 
 
 def _confidence(case: Case, system: System, errors: dict[str, Score]) -> str:
@@ -72,12 +111,12 @@ def _coverage(case: Case, metric: Metric, system: System, scores: dict[str, Scor
     shares = ", ".join(f"{digits.text(score.value)} %{on_side(side)}" for side, score in scores.items())
     off = {side: reading for side, reading in reads.items() if reading != "hold"}
     if not off:
-        return f"{whose} hold: those of nominal {100 * nominal:.10g} % contain {shares}."
+        return f"{whose} hold: nominal {100 * nominal:.10g} % intervals contain {shares}."
     words = [
         f"too {reading}{'' if len(off) == len(reads) and len(set(off.values())) == 1 else on_side(side)}"
         for side, reading in off.items()
     ]
-    return f"{whose} are {listed([*dict.fromkeys(words)])}: those of nominal {100 * nominal:.10g} % contain {shares}."
+    return f"{whose} are {listed([*dict.fromkeys(words)])}: nominal {100 * nominal:.10g} % intervals contain {shares}."
 
 
 def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from shiftbench.report.case import Case, extreme, in_sentence, leader, listed, named
+from shiftbench.report.case import Case, extreme, in_sentence, interval, leader, listed, named
 from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits, of_difference, p_in_sentence
 from shiftbench.report.front.finding import Finding
@@ -59,7 +59,7 @@ def models(case: Case) -> Iterator[Finding]:
     if len(models) < 2 or _is_pair(case):
         return
     subset = case.compared_subset
-    if (found := leader(case, case.metric, subset)) is not None:
+    if (found := leader(case, case.metric, subset, tell=case.told)) is not None:
         best, rest = f"{extreme(case.metric).lower()} {case.title} {WHERE[subset]}", "".join(found)
         baselines = " and the baselines" if any(system.role == "baseline" for system in case.report.systems) else ""
         yield Finding(f"Of {len(models)} models{baselines}, {best}: {rest}.", "ranks")
@@ -82,7 +82,7 @@ def pair(case: Case) -> Iterator[Finding]:
         return
     first, second = (system.name for system in case.report.systems if system.role != "single")
     won: dict[str, list[str]] = {first: [], second: []}
-    alike = []
+    alike, told = [], False
     compared = {entry.metric for entry in case.report.comparisons}
     further = [METRICS[name] for name in ("pinball",) if name in compared]
     for metric in (METRICS["r_auc"], case.metric, *further):
@@ -99,9 +99,10 @@ def pair(case: Case) -> Iterator[Finding]:
             low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
             number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
             p = p_in_sentence(paired.p_adjusted)
-            score_text = f"{number} in {in_sentence(title)} [{digits.text(low)}, {digits.text(high)}], {p}"
+            ends = interval(case.report, low, high, digits, again=told)
+            score_text, told = f"{number} in {in_sentence(title)} ({ends}; {p})", True
         won[outcome.winner].append(score_text)
-    says = [f"{named(name)} is better by {', and '.join(scores)}" for name, scores in won.items() if scores]
+    says = [f"{named(name)} is better by {' and by '.join(scores)}" for name, scores in won.items() if scores]
     if alike:
         whom = "them" if says else f"{named(first)} and {named(second)}"
         says.append(f"{'in' if says else 'In'} {' and '.join(alike)} no test tells {whom} apart")

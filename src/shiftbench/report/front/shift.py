@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiftbench.report.case import Case, Interval, loss, named, shift_of
+from shiftbench.report.case import Case, Interval, interval, loss, named, shift_of
 from shiftbench.report.digits import Digits, digits_of
 from shiftbench.report.front.finding import Finding
-from shiftbench.report.view import WHERE, clean, complement, finite, level, too_few
+from shiftbench.report.view import WHERE, clean, complement, finite, too_few
 from shiftbench.scores.score import Score, System
 
 
@@ -23,9 +23,7 @@ def change(case: Case, system: System) -> Iterator[Finding]:
         yield Finding(f"{named(system.name)} has {_beside(case, inside, shifted)}.", "answers")
         return
     if loss(inside)[0] == loss(shifted)[0] == 0:
-        text = (
-            f"No error{of_system(case, system)} in-domain or on shifted data: {_value(case, shifted, interval=False)}."
-        )
+        text = f"No error{of_system(case, system)} in-domain or on shifted data: {_value(case, shifted, whole=False)}."
         yield Finding(text, "answers")
         return
     shift = shift_of(case, inside, shifted)
@@ -33,9 +31,7 @@ def change(case: Case, system: System) -> Iterator[Finding]:
     wrong = case.metric.better == "max"
     factor = _times(case, shift.factor, wrong) if shift.factor else ""
     if shift.told_apart is False:
-        yield Finding(
-            f"No change under shift{of_system(case, system)} can be told from chance: {values}{factor}.", "answers"
-        )
+        yield Finding(f"The change{of_system(case, system)} under shift is within chance: {values}{factor}.", "answers")
         return
     if shift.factor and _says_factor(shift.factor[0]):
         factor = _reach(case, shift.factor)
@@ -48,11 +44,11 @@ def _error(case: Case) -> str:
     return "the error" if complement(case.report) is None else f"the error ({clean(case.report.error_name)})"
 
 
-def _value(case: Case, score: Score, *, interval: bool = True) -> str:
+def _value(case: Case, score: Score, *, whole: bool = True) -> str:
     """The headline metric with its value, or in plain words the share that the error is the rest of."""
     metric = complement(case.report)
     share = metric and case.score(score.system, score.subset, metric.name)
-    tell = case.quantity if interval else case.plain
+    tell = case.told if whole else case.plain
     return f"{metric.title} {tell(share)}, {metric.plain}" if metric and share else f"{case.title} {tell(score)}"
 
 
@@ -97,23 +93,20 @@ def _says_factor(times: float) -> bool:
 
 def _times(case: Case, factor: Interval, wrong: bool) -> str:
     """The factor with its interval, in brackets."""
-    interval = _interval_text(case, factor)
+    ends = _interval_text(case, factor)
     value = _factor_digits(factor).text(factor[0])
-    return f" ({'wrong answers ' if wrong else ''}×{value}{f', {interval}' if interval else ''})"
+    return f" ({'wrong answers ' if wrong else ''}×{value}{f', {ends}' if ends else ''})"
 
 
 def _reach(case: Case, factor: Interval) -> str:
     """The interval of a factor that stands in the sentence already, in brackets; "" without one."""
-    interval = _interval_text(case, factor, " of the factor")
-    return f" ({interval})" if interval else ""
+    ends = _interval_text(case, factor, " of the factor")
+    return f" ({ends})" if ends else ""
 
 
 def _interval_text(case: Case, factor: Interval, of: str = "") -> str:
     _, low, high = factor
-    if not (finite(low) and finite(high)):
-        return ""
-    digits = _factor_digits(factor)
-    return f"{100 * level(case.report):g} % interval{of} {digits.text(low)} to {digits.text(high)}"
+    return interval(case.report, low, high, _factor_digits(factor), of) if finite(low) and finite(high) else ""
 
 
 def _factor_digits(factor: Interval) -> Digits:

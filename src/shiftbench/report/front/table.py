@@ -26,6 +26,8 @@ from shiftbench.scores.score import System
 
 MOST_ROWS = 8
 TITLES = {"roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
+SIDES = {"in": "in-domain", "shifted": "shifted"}
+SHORT = {"in-domain": "in"}  # of sides, where there is no room for the whole
 
 
 def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
@@ -54,7 +56,7 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
         title = directed(METRICS[name], _short_title(METRICS[name], report))
         percent = digits.unit == "%"  # stands in the cells: columns get narrower
         title += f" ({digits.unit})" if digits.unit and not percent else ""
-        columns.append(Column(side, title) if len(sides) > 1 and side in sides else Column(title))
+        columns.append(Column(SIDES[side], title) if len(sides) > 1 and side in sides else Column(title))
         texts = {system: digits.text(score.value) for system, score in here.items()}
         cells.append(
             {system: Cell(f"{text} %" if percent and text != MISSING else text) for system, text in texts.items()}
@@ -78,7 +80,7 @@ def shown(report: Report, *, most: int = MOST_ROWS) -> list[str]:
 
 def _short_title(metric: Metric, report: Report) -> str:
     if metric.name.startswith("coverage_"):
-        return f"in {100 * metric.nominal:.10g} % interval"
+        return f"Coverage ({100 * metric.nominal:.10g} %)"
     return TITLES.get(metric.name, metric_title(metric, report))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shiftbench.report.case import Case, holds, in_sentence, listed, named
+from shiftbench.report.case import Case, holds, in_sentence, interval, listed, named
 from shiftbench.report.front.calibration import on_side
 from shiftbench.report.front.finding import Finding
 from shiftbench.report.front.shift import of_system
-from shiftbench.report.view import clean, finite, level, measure_title
+from shiftbench.report.view import clean, finite, measure_title
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Score, System
 
@@ -69,11 +69,11 @@ def _share(case: Case, ratio: Score) -> str:
     digits = case.digits("rejection_ratio")
     if not (finite(ratio.low) and finite(ratio.high)):
         return ""
-    interval = f"{100 * level(case.report):g} % interval {digits.text(ratio.low)} to {digits.text(ratio.high)}"
+    ends = interval(case.report, ratio.low, ratio.high, digits)
     sides = {side: case.score(ratio.system, side, ratio.metric) for side in ("in", "shifted")}
     areas = [f"{digits.text(score.value)} %{on_side(side)}" for side, score in sides.items() if score is not None]
     both = f"; {listed(areas)}" if areas else ""
-    return f"{digits.text(ratio.value)} % of what a perfect ranking would ({interval}{both})"
+    return f"{digits.text(ratio.value)} % of what a perfect ranking would ({ends}{both})"
 
 
 def _detection(case: Case, area: Score) -> str:
@@ -81,8 +81,8 @@ def _detection(case: Case, area: Score) -> str:
     digits = case.digits("roc_auc")
     share, ends = digits.text(area.value), [end for end in (area.low, area.high) if finite(end)]
     if holds(area, 0.5) and max(abs(end - 0.5) for end in ends) > ALIKE:
-        interval = f"{100 * level(case.report):g} % interval {' to '.join(map(digits.text, ends))}"
-        return f"may or may not find shifted records (ROC-AUC {share} %, {interval}; chance: 50 %)"
+        reach = interval(case.report, ends[0], ends[1], digits)
+        return f"may or may not find shifted records (ROC-AUC {share} %, {reach}; chance: 50 %)"
     if holds(area, 0.5) or area.value == 0.5:
         return f"cannot tell shifted records from others (ROC-AUC {share} %; chance: 50 %)"
     if area.value < 0.5:
@@ -104,9 +104,11 @@ def against_chance(case: Case, system: System) -> Iterator[Finding]:
         reading = (
             next(iter(words.values())) if alike else listed([f"{word}{on_side(side)}" for side, word in words.items()])
         )
-        values = listed([f"{case.quantity(score)}{on_side(side)}" for side, score in scores.items()])
+        values = listed(
+            [case.told(score, on_side(side), again=place > 0) for place, (side, score) in enumerate(scores.items())]
+        )
         what = f"{metric.plain[:1].upper()}{metric.plain[1:]}"
-        yield Finding(f"{what} {reading}: {metric.title} {values} (chance: {metric.chance:g}).", "joint")
+        yield Finding(f"{what} {reading}: {metric.title} ({metric.chance:g} is chance) {values}.", "joint")
 
 
 def _beside_chance(score: Score, chance: float) -> str:
