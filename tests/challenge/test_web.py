@@ -10,11 +10,11 @@ import pytest
 from httpx import Response
 from starlette.testclient import TestClient
 
-from shiftbench.challenge.store.records import UPLOAD_RESTS, NewScore, Refused
+from shiftbench.challenge.store.records import SECOND, UPLOAD_RESTS, NewScore, Refused
 from shiftbench.challenge.web.application import application
 from shiftbench.challenge.web.pages import FORMS
 from shiftbench.challenge.web.security import CHUNK, Rates, place
-from shiftbench.challenge.web.server import Server
+from shiftbench.challenge.web.server import Server, opened
 
 from .conftest import PASSWORD, SECRET, START, Clock, Visitor
 
@@ -306,6 +306,16 @@ def test_passwords_are_tried_a_few_times_a_minute(server: Server):
     assert codes == [401, 401, 429]
 
 
+def test_a_restart_gives_no_tries_of_passwords_back(server: Server, clock: Clock):
+    few = {"limits": replace(server.limits, passwords=2), "clock": clock, "passwords": server.passwords}
+    for codes in ([401, 401], [429]):
+        again = opened(server.folder, server.uploads.state, **few)
+        found = [Visitor(again).post("/sign-in", email="a@example.org", password="x" * 12) for _ in codes]
+        assert [each.status_code for each in found] == codes
+    clock.now += 30 * SECOND
+    assert Visitor(again).post("/sign-in", email="a@example.org", password="x" * 12).status_code == 401
+
+
 def tried(server: Server, address: str, password: str) -> int:
     """The status of an attempt to sign in as Anna from an address."""
     return answered(server, address, password).status_code
@@ -319,7 +329,7 @@ def answered(server: Server, address: str, password: str) -> Response:
 
 def test_wrong_passwords_from_elsewhere_keep_nobody_out_who_has_the_right_one(anna: Visitor, server: Server):
     limits = replace(server.limits, passwords=10, wrong=12, slowly=2)
-    strict = replace(server, limits=limits, rates=Rates(lambda: 0.0))
+    strict = replace(server, limits=limits)
     assert [tried(strict, "192.0.2.1", "x" * 12) for _ in range(11)] == [401] * 10 + [429]
     assert [tried(strict, "192.0.2.2", PASSWORD) for _ in range(9)] == [303] * 9
     codes = [tried(strict, f"198.51.100.{n}", "x" * 12) for n in range(4) for _ in range(3)]
@@ -361,6 +371,21 @@ def test_unfinished_uploads_are_listed_and_members_of_the_team_discard_them(anna
     number = server.uploads.complete(whole.id)
     assert ben.post(f"/uploads/{whole.id}/discard").status_code == 409
     assert server.ledger.submission(number).state == "uploaded"
+
+
+def test_organisers_see_and_discard_the_unfinished_uploads_of_all_teams(
+    anna: Visitor, organiser: Visitor, server: Server
+):
+    keys = [anna.client.post("/api/v1/uploads", json=BEGIN, headers=anna.token()).json()["id"] for _ in range(2)]
+    assert "On their way" in organiser.client.get("/desk").text
+    listed = organiser.client.get("/api/v1/uploads", headers=organiser.token()).json()
+    assert {(each["team"], each["id"]) for each in listed} == {("Anna's", key) for key in keys}
+    assert organiser.client.head(f"/api/v1/uploads/{keys[0]}", headers=organiser.token()).status_code == 404
+    gone = organiser.post(f"/uploads/{keys[0]}/discard")
+    assert (gone.status_code, gone.headers["location"]) == (303, "/desk")
+    assert organiser.client.delete(f"/api/v1/uploads/{keys[1]}", headers=organiser.token()).status_code == 204
+    assert "On their way" not in organiser.client.get("/desk").text
+    assert [act.action for act in server.ledger.audit()] == ["discarded an upload"] * 2
 
 
 def test_another_password_ends_other_sessions_and_tokens_and_the_page_says_so(anna: Visitor, server: Server):

@@ -237,8 +237,41 @@ class Wanted:
     team: str = ""
 
 
-def submit(server: Server, wanted: Wanted, *, progress: Progress = silent) -> int:
+@dataclass(frozen=True)
+class Unfinished:
+    """An upload that is no submission yet, and takes quota until it ends; moments are microseconds since 1970 UTC."""
+
+    id: str
+    board: str
+    phase: str
+    team: str
+    name: str
+    size: int
+    received: int
+    ends: int
+
+
+def unfinished(server: Server) -> list[Unfinished]:
+    """The unfinished uploads of the account and its team, the newest first; of all teams for organisers."""
+    try:
+        return [Unfinished(**_known(each, Unfinished)) for each in server.get("/uploads")]
+    except (TypeError, AttributeError):
+        raise ServerError(f"{server.address}: expected uploads, found another answer. Update either side.") from None
+
+
+def submit(
+    server: Server, wanted: Wanted, *, progress: Progress = silent, upload: str = "",
+    known: Callable[[int], object] = str,
+) -> int:  # fmt: skip
     """Send a file, or the rest of it; returns the number of the submission.
+
+    Args:
+        server: where to.
+        wanted: what.
+        progress: is told how far it is.
+        upload: the unfinished upload to go on with; by default that of the same command before.
+        known: is told the number of the submission, where the same command handed in the same file before and nothing
+            is sent.
 
     Raises:
         ServerError: with the server's reasons, or if it stays away.
@@ -246,12 +279,14 @@ def submit(server: Server, wanted: Wanted, *, progress: Progress = silent) -> in
     """
     size, sha256 = wanted.file.stat().st_size, files.sha256(wanted.file)
     noted = _Note.of(server, wanted, sha256)
+    if upload:
+        noted = _Note(noted.path, upload)
     if noted.submission is not None and not _there(lambda: server.get(f"/submissions/{noted.submission}")):
         noted = _Note(noted.path)  # of a server that was set up anew
     if noted.submission is None:
         key = (
             noted.upload
-            if noted.upload and _there(lambda: server.received(noted.upload))
+            if noted.upload and (upload or _there(lambda: server.received(noted.upload)))
             else _begin(server, wanted, size)
         )
         noted.keep(upload=key)
@@ -260,6 +295,8 @@ def submit(server: Server, wanted: Wanted, *, progress: Progress = silent) -> in
             raise SettingsError(f"{wanted.file}: expected it unchanged while it is sent, found another. Send it again.")
         path = f"/uploads/{quote(key, safe='')}/complete"
         noted.keep(submission=int(server.post(path, {"sha256": sha256})["id"]))
+    else:
+        known(noted.submission)
     return int(noted.submission or 0)
 
 

@@ -18,6 +18,7 @@ from shiftbench.cli.terminal import note, say
 from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
 
 if TYPE_CHECKING:
+    from shiftbench.challenge import client
     from shiftbench.challenge.store.ledger import Ledger
     from shiftbench.challenge.store.records import CommandLine
     from shiftbench.challenge.web.server import Server
@@ -195,8 +196,66 @@ def _listening(host: str, port: int) -> socket.socket:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Uploads:
+    """The options about uploads that broke off; each takes one submission of the day until it ends by itself."""
+
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="List uploads that broke off.")] = False
+    resume: Annotated[str, typer.Option("--resume", help="Send the rest of FILE to this upload.")] = ""
+    drop: Annotated[str, typer.Option("--drop", help="Give up this upload.")] = ""
+
+    def require(self, file: Path | None) -> None:
+        """Refuse options that do not go together.
+
+        Raises:
+            SettingsError: naming what is missing or too much.
+        """
+        alone = self.unfinished or bool(self.drop)
+        if file is None and (self.resume or not alone):
+            raise SettingsError("expected FILE, predictions to hand in, found none. --unfinished lists what broke off.")
+        if file is not None and alone:
+            raise SettingsError("--unfinished, --drop: expected them without FILE, found one. Leave it out.")
+
+    def list_or_drop(self, server: client.Server) -> None:
+        """Give up the upload of `drop`; list what is left."""
+        from shiftbench.challenge import client
+
+        if self.drop:
+            server.give_up(self.drop)
+            say(f"dropped: {self.drop}")
+        if not self.unfinished:
+            return
+        if not (found := client.unfinished(server)):
+            say("no unfinished uploads")
+            return
+        for each in found:
+            say(f"{each.id}  {each.name}: {each.received:,} of {each.size:,} bytes for {each.board}, {each.phase} by "
+                f"{each.team}, until {_moment(each.ends)}")  # fmt: skip
+        note("each takes one submission of the day. Go on: shiftbench submit FILE --to … --resume ID; or --drop ID")
+
+    def begun(self, server: client.Server, file: Path) -> client.Unfinished:
+        """The upload of `resume`, if it may be of a file.
+
+        Raises:
+            SettingsError: if there is none, or it is of another size.
+        """
+        from shiftbench.challenge import client
+
+        found = next((each for each in client.unfinished(server) if each.id == self.resume), None)
+        if found is None:
+            raise SettingsError(
+                f"--resume: expected an unfinished upload, found {self.resume!r}. --unfinished has all."
+            )
+        if (size := file.stat().st_size) != found.size:
+            raise SettingsError(
+                f"{file}: expected {found.size:,} bytes as {found.name} that broke off, found {size:,}. Name that file."
+            )
+        return found
+
+
 def submit(
-    file: Annotated[Path, typer.Argument(help="Predictions.", show_default=False)],
+    file: Annotated[Path | None, typer.Argument(help="Predictions.", show_default=False)] = None,
+    *,
     to: Annotated[str, typer.Option("--to", help="Address of the server.", show_default=False)],
     board: Annotated[str | None, typer.Option("--board", help="Which board [the only one].")] = None,
     phase: Annotated[str | None, typer.Option("--phase", help="Which phase [the one that is open].")] = None,
@@ -206,26 +265,40 @@ def submit(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Hand in a file anew that was handed in before.")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the score.")] = False,
+    uploads: Uploads,
 ) -> None:
-    """Hand in predictions to a challenge: checked here first, sent in chunks that resume, then the score."""
+    """Hand in predictions to a challenge: checked here first, sent in chunks that resume, then the score.
+
+    The same command goes on with an upload that broke off.
+    """
     from shiftbench.challenge import client
     from shiftbench.cli.terminal import progress_bar
 
+    uploads.require(file)
+    server = client.Server.of(to, client.token(token_file))
+    if file is None:
+        uploads.list_or_drop(server)
+        return
     if not file.is_file():
         raise SettingsError(f"{file}: expected a file of predictions, found none. Check the path.")
-    server = client.Server.of(to, client.token(token_file))
     challenge = client.challenge(server)
+    if uploads.resume:
+        begun = uploads.begun(server, file)
+        board, phase = begun.board, begun.phase
     if board is None and len(challenge.boards) > 1:
         raise SettingsError(f"expected --board among {', '.join(b.slug for b in challenge.boards)}, found none.")
     chosen = challenge.board(board or challenge.boards[0].slug)
     if phase:
         chosen.phase(phase)
-    _validate(chosen, file)
+    _validate(server, chosen, phase or "", file)
     wanted = client.Wanted(file, chosen, phase or "", team or "")
     if again:
         client.forget(server, wanted)
+    known = list[int]()
     with progress_bar() as progress:
-        number = client.submit(server, wanted, progress=progress)
+        number = client.submit(server, wanted, progress=progress, upload=uploads.resume, known=known.append)
+    if known:
+        note(f"handed in before, as submission {number}: nothing was sent. --again hands the same file in anew.")
     say(f"submission: {number}\npage:       {server.address}/submissions/{number}")
     if no_wait:
         return
@@ -235,11 +308,17 @@ def submit(
     _say_score(found)
 
 
-def _validate(board: Any, file: Path) -> None:
-    """Refuse here what the server would refuse, by the same code."""
-    from shiftbench.challenge import scoring
+def _moment(microseconds: int) -> str:
+    from shiftbench.challenge.definition import moment
 
-    if problems := scoring.validate(board, file):
+    return f"{moment(microseconds):%Y-%m-%d %H:%M} UTC"
+
+
+def _validate(server: client.Server, board: Any, phase: str, file: Path) -> None:
+    """Refuse here what the server would refuse, by the same code."""
+    from shiftbench.challenge import records_download, scoring
+
+    if problems := scoring.validate(board, file, records_download.of_phase(server, board, phase)):
         raise ShiftbenchError(*problems)
     for remark in scoring.remarks(board, file):
         note(f"warning: {remark}")

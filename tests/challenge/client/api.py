@@ -24,6 +24,7 @@ class World:
     failures: Callable[[str, str], int | None] = lambda _method, _path: None
     challenge: Any = field(default_factory=lambda: asdict(CHALLENGE))
     begun: list[dict[str, Any]] = field(default_factory=list)
+    unfinished: Any = field(default_factory=list)
     uploads: dict[str, bytes] = field(default_factory=dict)
     done: dict[str, int] = field(default_factory=dict)
     states: list[dict[str, Any]] = field(default_factory=lambda: [{"state": "scored", "score": 1.5}])
@@ -60,6 +61,8 @@ class Handler(BaseHTTPRequestHandler):
         key = path.split("/")[2] if path.startswith("/uploads/") else ""
         if path == "/challenge":
             self.say(200, world.challenge)
+        elif (self.command, path) == ("GET", "/uploads"):
+            self.say(200, world.unfinished)
         elif path == "/uploads":
             world.begun.append(json.loads(data))
             world.uploads[f"key{len(world.begun)}"] = b""

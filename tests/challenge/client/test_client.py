@@ -73,7 +73,11 @@ def test_an_upload_that_broke_off_is_given_up_where_its_file_is_handed_in_anew(
 def test_the_same_command_again_hands_in_nothing_new_until_it_is_forgotten(
     server: Server, world: World, wanted: Wanted
 ):
-    assert client.submit(server, wanted) == client.submit(server, wanted) == 1
+    known: list[int] = []
+    assert client.submit(server, wanted, known=known.append) == 1
+    assert known == []
+    assert client.submit(server, wanted, known=known.append) == 1
+    assert known == [1]
     assert len(world.begun) == 1
     client.forget(server, wanted)
     assert client.submit(server, wanted) == 2
@@ -161,6 +165,25 @@ def test_an_upload_that_the_server_forgot_begins_anew(server: Server, world: Wor
     world.uploads.clear()
     client.submit(server, wanted)
     assert world.uploads == {"key2": DATA}
+
+
+def test_an_upload_begun_elsewhere_goes_on_where_it_stopped(server: Server, world: World, wanted: Wanted):
+    world.uploads["elsewhere"] = DATA[:3000]
+    assert client.submit(server, wanted, upload="elsewhere") == 1
+    assert (world.begun, world.uploads) == ([], {"elsewhere": DATA})
+    with pytest.raises(ServerError, match="found the answer 404"):
+        client.submit(server, wanted, upload="another")
+    assert world.begun == []
+
+
+def test_unfinished_uploads_are_read_and_another_answer_is_told(server: Server, world: World):
+    plain = {"id": "k", "board": "one", "phase": "open", "team": "Anna's", "name": "a.csv", "size": 9, "received": 4}
+    world.unfinished = [{**plain, "ends": 7, "more": 1}]
+    assert client.unfinished(server) == [client.Unfinished(**plain, ends=7)]
+    for other in ([plain], [1], 1):
+        world.unfinished = other
+        with pytest.raises(ServerError, match="expected uploads, found another answer"):
+            client.unfinished(server)
 
 
 def test_a_submission_that_the_server_forgot_is_handed_in_anew(server: Server, world: World, wanted: Wanted):

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench.challenge import creation
+from shiftbench.challenge import client, creation
 from shiftbench.challenge.creation import Terms
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.web.server import clock
@@ -72,7 +72,8 @@ def submit(challenge: Path, address: str, file: str, *more: str) -> subprocess.C
         (challenge.parent / "token").write_text(ledger.issue("token", user.id))
     ledger.close()
     token = str(challenge.parent / "token")
-    words = [*SHIFTBENCH, "submit", str(challenge.parent / file), "--to", address, "--token-file", token, *more]
+    named = [str(challenge.parent / file)] if file else []
+    words = [*SHIFTBENCH, "submit", *named, "--to", address, "--token-file", token, *more]
     environment = {**os.environ, "XDG_STATE_HOME": str(challenge.parent / "xdg")}
     return subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
 
@@ -105,6 +106,33 @@ def test_a_file_is_scored_and_its_receipt_verified_offline(challenge: Path, serv
     assert "the file is the one that was scored" in verified.stdout
     again = submit(challenge, address, "mine.csv", "--phase", "development")
     assert f"submission: {number}\n" in again.stdout  # the same command waits for the same score
+    assert f"handed in before, as submission {number}: nothing was sent. --again hands" in again.stderr
+    assert "handed in before" not in done.stderr
+
+
+def test_an_upload_that_broke_off_is_listed_resumed_or_dropped(challenge: Path, served):
+    address, data = served[1], (challenge.parent / "mine.csv").read_bytes()
+    assert "no unfinished uploads" in submit(challenge, address, "", "--unfinished").stdout
+    server = client.Server.of(address, (challenge.parent / "token").read_text())
+    wanted = {"board": "main", "phase": "development", "name": "mine.csv", "size": len(data)}
+    first, second = (server.post("/uploads", wanted)["id"] for _ in range(2))
+    server.send(first, 0, data[:1000])
+    listed = submit(challenge, address, "", "--unfinished")
+    assert f"{first}  mine.csv: 1,000 of {len(data):,} bytes for main, development by Anna's, until " in listed.stdout
+    for words, match in {
+        (str(challenge / "challenge.toml"), "--resume", first): r"expected [\d,]+ bytes as mine\.csv that broke off",
+        ("mine.csv", "--resume", "nothing"): "expected an unfinished upload, found 'nothing'",
+        ("mine.csv", "--drop", first): "expected them without FILE",
+        ("", "--resume", first): "expected FILE",
+        ("", "--drop", "nothing"): "expected an upload that exists",
+    }.items():
+        refused = submit(challenge, address, *words)
+        assert refused.returncode == 2, words
+        assert re.search(match, refused.stderr), refused.stderr
+    done = submit(challenge, address, "mine.csv", "--resume", first)
+    assert "score:      0.5" in done.stdout, done.stderr
+    dropped = submit(challenge, address, "", "--drop", second, "--unfinished")
+    assert dropped.stdout.splitlines() == [f"dropped: {second}", "no unfinished uploads"]
 
 
 def test_ctrl_c_ends_the_server_and_its_workers(challenge: Path, served):

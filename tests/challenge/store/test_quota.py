@@ -57,8 +57,17 @@ def test_others_see_no_unfinished_upload_of_a_team(world: World):
     assert ledger.unfinished(ben) == ledger.unfinished(world.team("Ben's")) == []
     ledger.join(ledger.code(anna.team), ben.id)
     assert ledger.unfinished(ledger.user(ben.id)) == [upload]
+    assert ledger.unfinished() == [upload]  # for organisers
     world.clock.now += UPLOAD_RESTS
-    assert ledger.unfinished(anna) == []
+    assert ledger.unfinished(anna) == ledger.unfinished() == []
+
+
+def test_the_audit_tells_which_upload_of_another_team_an_organiser_gave_up(world: World):
+    anna, host, ledger = world.team("Anna's"), world.user("organiser"), world.ledger
+    for by in (anna, host):
+        ledger.abandon(ledger.begin("table", OPEN, anna, team=anna.team, file=("a.csv", 9)).id, by)
+    ledger.abandon("nothing", host)
+    assert [(act.user, act.action) for act in ledger.audit()] == [(host.id, "discarded an upload")]
 
 
 def test_an_undefined_score_is_charged_too(world: World):

@@ -22,7 +22,9 @@ from shiftbench.challenge.store.records import (
 )
 
 _GONE = "expected an upload that exists. Begin another."
-_UPLOAD = [column for column in schema.uploads.c if column.name not in ("hidden",)]
+_UPLOADS = select(
+    *(column for column in schema.uploads.c if column.name != "hidden"), schema.teams.c.name.label("team_name")
+).join(schema.teams, schema.teams.c.id == schema.uploads.c.team)
 
 
 def _coming(now: int) -> ColumnElement[bool]:
@@ -70,9 +72,11 @@ class Arrivals(Database):
         name, size = file
         key = secrets.token_urlsafe(16)
         with self._writing(quiet=True) as (c, now):
-            made = Upload(key, board, phase.name, team, user.id, name, size, 0, now, None, now)
+            row = {"id": key, "board": board, "phase": phase.name, "team": team, "user": user.id, "name": name}
+            row |= {"size": size, "received": 0, "begun": now, "touched": now}
             if not (problems := self._reasons(c, board, phase, team, now)):
-                c.execute(insert(schema.uploads).values(**vars(made), hidden=phase.hidden))
+                c.execute(insert(schema.uploads).values(**row, hidden=phase.hidden))
+                made = Upload(**c.execute(_UPLOADS.where(schema.uploads.c.id == key)).one()._mapping)
                 if team != user.team:
                     self._note(c, now, user, "submitted for another team", f"team {team}, upload {key}")
         if problems:  # here, so that this moment is remembered, too
@@ -90,7 +94,11 @@ class Arrivals(Database):
         until = f"Wait until {moment(quota.frees or now):%Y-%m-%d %H:%M:%S} UTC"
         if quota.used >= phase.per_day:
             of_them = f", {quota.unfinished} of them unfinished uploads" if quota.unfinished else ""
-            instead = ", or discard an unfinished upload: the page Submissions lists them" if quota.unfinished else ""
+            instead = (
+                ", or discard an unfinished upload: the page Submissions and `shiftbench submit --unfinished` list them"
+                if quota.unfinished
+                else ""
+            )
             reasons.append(
                 f"expected less than {phase.per_day} submissions today (UTC), found {quota.used}{of_them}. "
                 f"{until}{instead}."
@@ -110,15 +118,19 @@ class Arrivals(Database):
 
     def upload(self, key: str) -> Upload:
         """The upload of this name."""
-        if not (found := self._rows(select(*_UPLOAD).where(schema.uploads.c.id == key))):
+        if not (found := self._rows(_UPLOADS.where(schema.uploads.c.id == key))):
             raise Refused(_GONE, status=404)
         return Upload(**found[0]._mapping)
 
-    def unfinished(self, user: User) -> list[Upload]:
-        """Uploads of an account and of its team that take quota and are no submissions yet, the newest first."""
+    def unfinished(self, user: User | None = None) -> list[Upload]:
+        """Uploads of an account and of its team, or of all, that take quota and are no submissions yet.
+
+        The newest come first.
+        """
         table, now = schema.uploads.c, self._moments.now()
-        own = or_(table.user == user.id, table.team == user.team)
-        query = select(*_UPLOAD).where(own, _coming(now)).order_by(table.begun.desc(), table.id)
+        query = _UPLOADS.where(_coming(now)).order_by(table.begun.desc(), table.id)
+        if user is not None:
+            query = query.where(or_(table.user == user.id, table.team == user.team))
         return [Upload(**row._mapping) for row in self._rows(query)]
 
     def received(self, key: str, offset: int, count: int) -> bool:
@@ -128,11 +140,13 @@ class Arrivals(Database):
             where = and_(table.c.id == key, table.c.received == offset, _coming(now))
             return c.execute(update(table).where(where).values(received=offset + count, touched=now)).rowcount == 1
 
-    def abandon(self, key: str) -> None:
-        """Forget an upload that is not complete."""
+    def abandon(self, key: str, by: User | None = None) -> None:
+        """Forget an upload that is not complete; that an organiser did so with another team's is logged."""
         table = schema.uploads
-        with self._writing() as (c, _):
-            c.execute(delete(table).where(table.c.id == key, table.c.submission.is_(None)))
+        with self._writing() as (c, now):
+            gone = delete(table).where(table.c.id == key, table.c.submission.is_(None)).returning(table.c.team)
+            if (team := c.execute(gone).scalar()) is not None and by is not None and by.team != team:
+                self._note(c, now, by, "discarded an upload", f"team {team}, upload {key}")
 
     def forgotten(self) -> list[str]:
         """Names of uploads that are over and never became submissions: their bytes may go, and they are forgotten."""

@@ -131,6 +131,7 @@ class Upload:
     begun: int
     submission: int | None
     touched: int
+    team_name: str
 
     @property
     def ends(self) -> int:

@@ -97,12 +97,16 @@ class Server:
             raise Refused("expected an upload that exists. Begin another.", status=404)
         return found
 
+    def unfinished(self, user: User) -> list[Upload]:
+        """The unfinished uploads of the account and its team, whose quota they take; organisers see all."""
+        return self.ledger.unfinished(None if user.organises else user)
+
     def discard(self, user: User, key: str) -> None:
-        """Give up an unfinished upload of the account, or of its team, whose quota it takes."""
+        """Give up an unfinished upload of the account or its team; organisers may give up all."""
         found = self.ledger.upload(key)
-        if user.id != found.user and user.team != found.team:
+        if user.id != found.user and user.team != found.team and not user.organises:
             raise Refused("expected an upload that exists.", status=404)
-        self.uploads.discard(key)
+        self.uploads.discard(key, user)
 
     def submission(self, user: User, number: int) -> Submission:
         """A submission of the account's team; organisers see all."""

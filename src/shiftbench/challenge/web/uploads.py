@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import Refused, Upload
+from shiftbench.challenge.store.records import Refused, Upload, User
 from shiftbench.io import files
 
 _LOCKS = tuple(threading.Lock() for _ in range(64))  # two requests for one upload wait for each other
@@ -88,17 +88,17 @@ class Uploads:
             self.abandon(upload)
             raise Refused(f"expected a file of SHA-256 {sha256}, found {found}. Send it again.", status=422)
 
-    def discard(self, key: str) -> None:
+    def discard(self, key: str, by: User) -> None:
         """Give up an upload that is not complete: it takes no quota any more."""
         with _LOCKS[hash(key) % len(_LOCKS)]:
             upload = self.ledger.upload(key)
             if upload.submission is not None:
                 raise Refused("expected an upload that is not complete, found one that is. Take the submission back.")
-            self.abandon(upload)
+            self.abandon(upload, by)
 
-    def abandon(self, upload: Upload) -> None:
+    def abandon(self, upload: Upload, by: User | None = None) -> None:
         """Remove an upload that is not complete, with its bytes; for who holds its lock."""
-        self.ledger.abandon(upload.id)
+        self.ledger.abandon(upload.id, by)
         for path in (self.part(upload), self.part(upload).with_suffix(".sha256")):
             path.unlink(missing_ok=True)
 

@@ -26,6 +26,7 @@ class SeenUpload:
     id: str
     board: str
     phase: str
+    team: str
     name: str
     size: int
     received: int
@@ -35,7 +36,8 @@ class SeenUpload:
 
 
 def _seen(upload: Upload) -> SeenUpload:
-    return SeenUpload(**{name: getattr(upload, name) for name in SeenUpload.__dataclass_fields__})
+    plain = {name: getattr(upload, name) for name in SeenUpload.__dataclass_fields__ if name != "team"}
+    return SeenUpload(**plain, team=upload.team_name)
 
 
 def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> None:
@@ -50,8 +52,8 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
 
     @api.get("/uploads")
     def unfinished(user: Acting) -> list[SeenUpload]:
-        """Unfinished uploads of the account and its team, which take quota until they end or are given up."""
-        return [_seen(each) for each in server.ledger.unfinished(user)]
+        """Unfinished uploads that take quota until they end or are given up: of the team; organisers see all."""
+        return [_seen(each) for each in server.unfinished(user)]
 
     @api.head("/uploads/{key}")
     def offset(key: str, user: Acting) -> Response:
@@ -69,7 +71,7 @@ def add(api: APIRouter, server: Server, acting: Callable[[Request], User]) -> No
 
     @api.delete("/uploads/{key}", status_code=204)
     def abandon(key: str, user: Acting) -> Response:
-        """Give up an upload of the team that is not complete: it takes no quota any more."""
+        """Give up an upload of the team, or by an organiser, that is not complete: it takes no quota any more."""
         server.discard(user, key)
         return Response(status_code=204)
 

@@ -14,11 +14,15 @@ RECENT = 50
 
 
 def queue(visit: Visit) -> Mapping[str, Any]:
-    """What waits, what failed, and what came last."""
+    """What waits, what is on its way, what failed, and what came last."""
     ledger = visit.server.ledger
     waiting = ledger.submissions(states=WAITING)
     recent = ledger.submissions(states=("scored", "failed", "cancelled"), limit=RECENT)
-    return {"waiting": waiting[::-1], "recent": recent, "ahead": ledger.ahead(), "faults": visit.server.faults()}
+    boards = {board.slug: board for board in visit.server.challenge.boards}
+    return {
+        "waiting": waiting[::-1], "recent": recent, "ahead": ledger.ahead(), "faults": visit.server.faults(),
+        "uploads": ledger.unfinished(), "boards": boards,
+    }  # fmt: skip
 
 
 def fault(visit: Visit) -> Mapping[str, Any]:

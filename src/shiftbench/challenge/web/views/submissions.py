@@ -18,7 +18,7 @@ def submissions(visit: Visit) -> Mapping[str, Any]:
     before = whole(visit.query["before"]) if "before" in visit.query else None
     found = visit.server.submissions(visit.account, before=before, limit=AT_ONCE)
     boards = {board.slug: board for board in visit.server.challenge.boards}
-    uploads = visit.server.ledger.unfinished(visit.account)
+    uploads = visit.server.unfinished(visit.account)
     return {
         "submissions": found,
         "uploads": uploads,
@@ -53,9 +53,9 @@ def submit(visit: Visit) -> Next:
 
 
 def discard(visit: Visit) -> Next:
-    """Give up an unfinished upload of the team."""
+    """Give up an unfinished upload: of the team, or by an organiser."""
     visit.server.discard(visit.account, visit.path["key"])
-    return Next("/submissions")
+    return Next("/desk" if visit.account.organises else "/submissions")
 
 
 def file_name(name: str) -> str:
