@@ -316,12 +316,12 @@ def test_uncertainty_that_knows_nothing_is_told(rng):
 def test_intervals_that_are_too_narrow_too_wide_or_hold_are_told(rng):
     assert "Its intervals are too narrow: nominal 90 % intervals contain" in text_of(model(rng, "m", said=0.5))
     assert "Its intervals are too wide: nominal" in text_of(model(rng, "m", said=2.0))
-    assert "Its intervals hold: those" in text_of(model(rng, "m"))
+    assert "Its intervals hold: nominal" in text_of(model(rng, "m"))
     sd = np.where(SHIFTED, 3.0, 1.0)
     wrong = scored.regression(
         "m", Gaussian((sd * rng.normal(size=N))[None], np.ones((1, N))), np.zeros(N), role="model"
     )
-    assert "Its intervals are too narrow on shifted data: those" in text_of(wrong)
+    assert "Its intervals are too narrow on shifted data: nominal" in text_of(wrong)
 
 
 def test_something_simpler_that_is_better_as_good_or_worse_is_told(rng):

@@ -342,4 +342,4 @@ def test_the_chart_of_systems_is_called_by_the_score_that_it_shows():
     drawn = page_module._opening(report, figures(report))
     assert drawn[0].title == "Accuracy of every system (evaluation)"
     assert plots.caption("eval_summary", replace(report, systems=report.systems[:1]))[0] == "Accuracy (evaluation)"
-    assert plots.caption("all_summary", errors_only())[0].startswith("Mean ")
+    assert plots.caption("all_summary", errors_only())[0] == "RMSE (all records)"
