@@ -128,8 +128,8 @@ def _apart(name: str, found: Camps) -> str:
         )
     return (
         f"the members of {marked(name)} form two camps, {len(places)} ({_listed(places)}) against "
-        f"{members - len(places)}, {far} from each other as members of one camp are: the mean is what neither camp "
-        "says, and most of the spread is their distance"
+        f"{members - len(places)}, which are {far} from each other as members of one camp are: the mean is what "
+        "neither camp says, and most of the spread is the distance between them"
     )
 
 

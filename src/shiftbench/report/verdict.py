@@ -205,11 +205,11 @@ def _counted(case: Case, shifts: list[Shift]) -> str:
     counts = [(count, how) for count, how in ((worse, "worse"), (len(moved) - worse, "better")) if count]
     doubt = DOUBT if any(shift.told_apart is None for shift in moved) else ""
     if not counts:
-        return f"For none of the {alike} other systems can {case.title} in-domain and on shifted data be told apart."
+        return f"For all {alike} other systems the change under shift is within chance ({case.title})."
     if len(counts) == 1 and not alike:
         return f"All {len(moved)} other systems do {counts[0][1]} on shifted data than in-domain{doubt}."
     moves = listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
-    rest = f"; for {alike} the two cannot be told apart" if alike else ""
+    rest = f"; for {alike} the change is within chance" if alike else ""
     return f"Of the {len(shifts)} other systems, {moves} on shifted data than in-domain{doubt}{rest}."
 
 
@@ -228,7 +228,7 @@ def _changes(case: Case, shifts: dict[str, Shift]) -> Iterator[str]:
         doubt = DOUBT if doubtful else ""
         yield f"{listed([*group])} {does} {how} on shifted data than in-domain{how_much}{doubt}."
     if alike := [name for name, shift in shifts.items() if shift.told_apart is False]:
-        yield f"Of {listed(alike)}, {case.title} in-domain and on shifted data cannot be told apart."
+        yield f"The change of {listed(alike)} under shift is within chance ({case.title})."
 
 
 def _uncertainties(case: Case, systems: list[System]) -> Iterator[str]:
@@ -280,7 +280,7 @@ def _one_side(case: Case, system: System) -> Iterator[str]:
     sides = {side: case.score(system.name, side, "rejection_ratio") for side in ("in", "shifted")}
     alike = [WHERE[side] for side, score in sides.items() if score is not None and holds(score, 0.0)]
     if alike and whole is not None and not holds(whole, 0.0):
-        told = f"alone the uncertainty of {marked(system.name)} cannot be told from a random order of the errors."
+        told = f"alone the uncertainty of {marked(system.name)} ranks errors no better than chance."
         yield f"{listed(alike)[:1].upper()}{listed(alike)[1:]} {told}"
 
 

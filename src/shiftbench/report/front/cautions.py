@@ -37,7 +37,7 @@ def of_report(case: Case, front: System) -> Iterator[Finding]:
         yield Finding(text, "counts", careful=True)
     yield from _elsewhere(case, front)
     if case.compared_subset == "full" and not any(MARKED_ALIKE in warning for warning in case.report.warnings):
-        text = "records are not marked as in-domain and shifted, so this says nothing of robustness."
+        text = "records are not marked as in-domain and shifted, so this says nothing about robustness."
         yield Finding(text, "counts", careful=True)
 
 

@@ -32,7 +32,7 @@ def ranking(case: Case, system: System) -> Iterator[Finding]:
         share = _share(case, ratio)
         how = "closely" if ratio.value >= CLOSELY else "in part" if ratio.value >= PARTLY else "hardly"
         if holds(ratio, 0.0) or ratio.value == 0.0:
-            parts.append(f"cannot be told from a random order of the errors{share and f': it does {share}'}")
+            parts.append(f"ranks errors no better than chance{share and f': it does {share}'}")
         elif ratio.value < 0:
             parts.append(f"points the wrong way: it ranks errors worse than at random{share and f': it does {share}'}")
         else:
@@ -87,8 +87,7 @@ def _detection(case: Case, area: Score) -> str:
         return f"cannot tell shifted records from others (ROC-AUC {share} %; chance: 50 %)"
     if area.value < 0.5:
         return f"is lower on shifted records (ROC-AUC {share} %; chance: 50 %)"
-    how = "finds shifted records only weakly: at" if area.value < WEAK else "finds shifted records at"
-    return f"{how} {share} % (ROC-AUC; chance: 50 %)"
+    return f"finds shifted records{' only weakly' * (area.value < WEAK)} (ROC-AUC {share} %; chance: 50 %)"
 
 
 def against_chance(case: Case, system: System) -> Iterator[Finding]:
