@@ -46,6 +46,11 @@ def shortened(message: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], message)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 id", "1,200 ids"; plural: where it is not the noun with an s, such as "entries"."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def first_line(error: BaseException) -> str:
     """The first line of a library's message, without its full stop; the rest is often its call stack."""
     text = str(error).strip() or type(error).__name__

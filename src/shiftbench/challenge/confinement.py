@@ -165,7 +165,9 @@ def confine(task: dict[str, Any]) -> dict[str, str]:
     layers: dict[str, Callable[[], object]] = {
         "namespace": lambda: _checked(_LIBC.unshare(_NEW_USER | _NEW_NET | _NEW_IPC)),
         "limits": lambda: _limit(task),
-        "landlock": lambda: landlock([*reads, *_LIBRARIES, *_DEVICES, task["file"]], [task["folder"], "/dev/null"]),
+        "landlock": lambda: landlock(
+            [*reads, *_LIBRARIES, *_DEVICES, task["file"], task["records"]], [task["folder"], "/dev/null"]
+        ),
         "seccomp": seccomp,
     }
     for name, enter in layers.items():
@@ -200,18 +202,16 @@ def parse(task: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
     from shiftbench.challenge import forms
-    from shiftbench.errors import ShiftbenchError
+    from shiftbench.track.public_records import PublicRecords
 
-    try:
-        arrays, found = forms.intake(task["track"]).parse(Path(task["named"])), dict[str, Any]()
-    except ShiftbenchError as error:  # what was read all the same is compared with the ids of the board
-        arrays, found = getattr(error, "arrays", {}), {"problems": list(error.problems)}
+    records = PublicRecords.read(Path(task["records"])) if task["records"] else None
+    arrays, problems = forms.validated(forms.intake(task["track"]), Path(task["named"]), records)
     folder = Path(task["folder"]) / ARRAYS
     folder.mkdir()
     for name, values in arrays.items():
         with (folder / f"{name}.npy").open("xb") as file:
             np.lib.format.write_array(file, np.ascontiguousarray(values), allow_pickle=False)
-    return found
+    return {"problems": problems}
 
 
 def _read(task: dict[str, Any]) -> None:
@@ -304,13 +304,27 @@ def probe(task: dict[str, Any]) -> dict[str, Any]:
     return {"probes": found}
 
 
-# What no file can mean, so a fault of this package or of how it is installed; other errors may be the file's.
-OURS = (ImportError, AttributeError, NameError, TypeError, AssertionError, NotImplementedError)
+OURS = (AttributeError, NameError, TypeError, AssertionError, NotImplementedError)  # what no file can mean
 
 
-def crash(error: Exception) -> dict[str, Any]:
-    """What is told of an error that no reader expects: what it was, and whether it must be a fault of ours."""
-    return {"crashed": f"{type(error).__name__}: {error}"[:500], "ours": isinstance(error, OURS)}
+def crash(error: Exception, track: str) -> dict[str, Any]:
+    """What is told of an error that no reader expects: what it was, and whether it is one of our code.
+
+    So is a library that is not there, and what no file can mean where it was raised in this package or in that of the
+    track, not in a library that reads a format.
+    """
+    own = {"shiftbench"}
+    with suppress(Exception):  # it may be what is broken
+        from shiftbench.challenge import forms
+
+        own.add(forms.intake(track).parse.__module__.partition(".")[0])
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    raised = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
+    inside = raised.partition(".")[0] in own or raised == "__main__"
+    ours = isinstance(error, ImportError) or (isinstance(error, OURS) and inside)
+    return {"crashed": f"{type(error).__name__}: {error}"[:500], "ours": ours}
 
 
 def main() -> None:
@@ -329,7 +343,7 @@ def main() -> None:
                 f"expected a file that is read within {task['memory'] >> 20:,} MiB, found a larger one."
             ]
         except Exception as error:
-            result |= crash(error)
+            result |= crash(error, task["track"])
     (Path(task["folder"]) / RESULT).write_text(json.dumps(result))
 
 

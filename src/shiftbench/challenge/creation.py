@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shiftbench.challenge import definition, manifest, sealed_labels
+from shiftbench.challenge import definition, forms, manifest, sealed_labels
 from shiftbench.challenge.definition import TABLE, Board, Challenge, Phase, Subset
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
@@ -125,7 +125,9 @@ def add(folder: Path, terms: Terms, build: Build) -> str:
     if there is not None and terms.slug in {board.slug for board in there.boards}:
         raise SettingsError(f"{folder}: expected a new board, found one named {terms.slug}. Choose another --board.")
     with _aside(folder) as root:
-        board = build(Place(root, terms.slug))
+        place = Place(root, terms.slug)
+        board = build(place)
+        _add_examples(place, board)
         new = there or Challenge(
             _slug(folder.name), terms.title, terms.about, (), sign_up=terms.sign_up, rules=terms.rules
         )
@@ -189,14 +191,11 @@ def from_files(
     """
 
     def build(place: Place) -> Board:
-        examples = dict[str, Path]()
         for phase, truth in truths.items():
             if not truth.exists():
                 raise SettingsError(f"{truth}: expected the labels of the phase {phase}, found nothing there.")
             if track == TABLE:
-                goal = place.sealed(phase, sealed_labels.NAME)
-                sealed_labels.write(truth, goal)
-                examples[phase] = goal
+                sealed_labels.write(truth, place.sealed(phase, sealed_labels.NAME))
             else:
                 name = manifest.TRUTH + ("" if truth.is_dir() else "".join(truth.suffixes[-2:]))
                 _copy(truth, place.sealed(phase, name))
@@ -204,9 +203,6 @@ def from_files(
                 _copy(path, place.baseline(phase, f"{name}{''.join(path.suffixes[-2:])}"))
         if public is not None:
             _copy(public, place.public() if public.is_dir() else place.public(public.name))
-        if not any(path.name.startswith("example") for path in place.public().rglob("*")):
-            for phase, truth in examples.items():
-                _example(truth, place, phase)
         return of_board(terms, track, {phase: phase != DEVELOPMENT for phase in truths})
 
     return build
@@ -237,24 +233,22 @@ def of_folder(terms: Terms, folder: Path, track: str) -> Build:
     )
 
 
-def _example(truth: Path, place: Place, phase: str) -> None:
-    """Write the form of a submission, which tells nothing but ids and, of classes, the name of one.
+def _add_examples(place: Place, board: Board) -> None:
+    """Write the form of a submission for each phase, unless participants get files named `example…` already.
 
-    Answers are 0, or the class that sorts first; ids are sorted, as their order could tell about labels.
+    It tells nothing but what `Intake.records` does: its answers are trivial.
     """
-    import numpy as np
-    import polars as pl
+    if any(path.name.startswith("example") for path in place.public().rglob("*")):
+        return
+    for phase in board.phases:
+        records = forms.records(board, manifest.truth(place.root, board.slug, phase.name))
+        if records is not None:
+            forms.of(board).intake.example(_folder(place.public(phase.name)), records)
 
-    from shiftbench.io import tables
 
-    frame = tables.read_table(truth, retype=False)
-    ids, target = frame["id"].sort(), frame["target"]
-    answer = 0.0 if target.dtype.is_numeric() else str(target.cast(pl.String).sort()[0])
-    spread = np.random.default_rng(place.seed).uniform(0.5, 1.5, frame.height)
-    answers = pl.Series("answer", [answer] * frame.height)
-    tables.write_table(
-        pl.DataFrame([ids, answers, pl.Series("uncertainty", spread)]), place.public(phase, "example.csv")
-    )
+def _folder(path: Path) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _copy(source: Path, goal: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from shiftbench.challenge.definition import TABLE, Board
-from shiftbench.errors import PredictionsError, SettingsError, quoted
-from shiftbench.track import Arrays, Intake, Task
+from shiftbench.errors import MissingExtraError, PredictionsError, SettingsError, ShiftbenchError, quoted
+from shiftbench.track import Arrays, Intake, PublicRecords, Task
 from shiftbench.track.contract import ScoredFiles
-from shiftbench.track.parsed import BYTES, array, unpack
-from shiftbench.track.table_submission import ANSWER, ID, INTAKE, UNCERTAINTY, answers, predicted, variance_problems
+from shiftbench.track.parsed import array, unpack
+from shiftbench.track.table_submission import ANSWER, ID, OWN, UNCERTAINTY, answers, predicted
 
 TARGET, SHIFTED, CLUSTER = "target", "shifted", "cluster"  # columns of an organiser's `truth.parquet`, beside `id`
 
@@ -31,12 +31,10 @@ class Form:
         """Systems by name scored against sealed labels; `folder` is empty, for files in between.
 
         Raises:
-            ShiftbenchError: naming every record without a prediction, and other problems.
+            ShiftbenchError: naming what is wrong. Whether all records have a prediction is for `misfits` to tell.
         """
         if self.track is None:
             return _of_table(arrays, truth, self.task)
-        if self.intake is INTAKE and truth.is_file():  # such tracks score the rows of a table that a file covers
-            _require_whole(arrays, truth)
         restored = {}
         for number, (name, held) in enumerate(arrays.items()):
             place = folder / str(number)
@@ -52,37 +50,83 @@ class Form:
         known = ", ".join(self.intake.suffixes)
         return [f"{name}: expected a name that ends in {known}, found another. {self.intake.about}"]
 
-    def problems(self, arrays: Arrays) -> list[str]:
-        """What no label is needed for: uncertainties that find no errors, or are no variances where they must be."""
-        found = [
-            f"{name}: expected values that differ, found {values[0]:g} for each of {len(values):,} records. Give each "
-            "record its own, higher where it is less certain."
-            for name, values in _uncertainties(arrays)
-            if len(values) > 1 and bool((values == values[0]).all())
-        ]
-        if self.track is not None and self.intake is INTAKE and UNCERTAINTY in arrays:
-            found += variance_problems(array(arrays, UNCERTAINTY, "f", 1))
-        return found
 
-    def beside(self, arrays: Arrays, truth: Path, name: str) -> list[str]:
-        """Records without a prediction, and predictions without a record, where labels and predictions are tables."""
-        if self.intake is not INTAKE or ID + BYTES not in arrays or not truth.is_file():
-            return []
-        from shiftbench.io import tables
+def records(board: Board, truth: Path) -> PublicRecords | None:
+    """What everybody may know of the records that are scored; None if the board's track does not say.
 
-        return _missing(pl.Series(unpack(arrays, ID), dtype=pl.String), tables.read_table(truth), name)
+    Raises:
+        ShiftbenchError: for a truth that cannot be read.
+    """
+    from shiftbench import tracks
 
-    def remarks(self, arrays: Arrays) -> list[str]:
-        """What is odd about the sign: log-probabilities in place of an uncertainty, or invalid variances."""
-        found = []
-        for name, values in _uncertainties(arrays):
-            if count := int((values < 0).sum()):
-                all_of_them = count == len(values)
-                odd = "all values are negative, like log-probabilities" if all_of_them else (
-                    f"{count:,} of {len(values):,} values are negative, which no variance is"
-                )  # fmt: skip
-                found.append(f"{name}: {odd}; higher must mean less certain. Is it the sign?")
-        return found
+    if board.track != TABLE and tracks.track(board.track).intake is None:
+        return None
+    form = of(board)
+    return None if form.intake.records is None else form.intake.records(truth, form.task)
+
+
+def validated(intake: Intake, file: Path, records: PublicRecords | None) -> tuple[Arrays, list[str]]:
+    """What a file holds, and everything that is wrong with it; no label is needed.
+
+    records: those of the phase, if they are known. What can be read of a file that is invalid is checked, too.
+
+    Raises:
+        MissingExtraError: if a library is not installed that the reader needs.
+    """
+    refused = False
+    try:
+        arrays, found = intake.parse(file), list[str]()
+    except MissingExtraError:
+        raise
+    except ShiftbenchError as error:
+        arrays, found, refused = getattr(error, "arrays", {}), [*error.problems], True
+    found += [*problems(arrays), *misfits(intake, arrays, records)]
+    if refused:  # what does not refuse a file alone is told as well
+        found += [each for each in remarks(arrays) if not any(told.startswith(_named(each)) for told in found)]
+    return arrays, unique(found)
+
+
+def _named(remark: str) -> str:
+    """How a problem of the same uncertainty begins."""
+    return f"{remark.partition(':')[0]}: expected"
+
+
+def problems(arrays: Arrays) -> list[str]:
+    """Uncertainties that find no errors."""
+    return [
+        f"{name}: expected values that differ, found {values[0]:g} for each of {len(values):,} records. Give each "
+        "record its own, higher where it is less certain."
+        for name, values in _uncertainties(arrays)
+        if len(values) > 1 and bool((values == values[0]).all())
+    ]
+
+
+def remarks(arrays: Arrays) -> list[str]:
+    """What is odd about the sign: log-probabilities in place of an uncertainty, or invalid variances."""
+    found = []
+    for name, values in _uncertainties(arrays):
+        if count := int((values < 0).sum()):
+            all_of_them = count == len(values)
+            odd = "all values are negative, like log-probabilities" if all_of_them else (
+                f"{count:,} of {len(values):,} values {'is' if count == 1 else 'are'} negative, which no variance is"
+            )  # fmt: skip
+            found.append(f"{name}: {odd}; higher must mean less certain. Is it the sign?")
+    return found
+
+
+def misfits(intake: Intake, arrays: Arrays, records: PublicRecords | None) -> list[str]:
+    """Why predictions do not fit the records of a phase; nothing of a file of which nothing could be read."""
+    if records is None or not arrays:
+        return []
+    try:
+        return [*intake.misfits(arrays, records)]
+    except ShiftbenchError as error:
+        return [*error.problems]
+
+
+def unique(found: Iterable[str]) -> list[str]:
+    """Each text once, in its order."""
+    return [*dict.fromkeys(found)]
 
 
 def _uncertainties(arrays: Arrays) -> Iterator[tuple[str, Any]]:
@@ -100,7 +144,7 @@ def of(board: Board) -> Form:
         SettingsError, UnknownNameError: for a track that takes no predictions of strangers, or another task.
     """
     if board.track == TABLE:
-        return Form(INTAKE, Task(board.task or "table", "table", TARGET, threshold=board.threshold))
+        return Form(OWN, Task(board.task or "table", "table", TARGET, threshold=board.threshold))
     from shiftbench import tracks
 
     track = tracks.track(board.track)
@@ -122,7 +166,7 @@ def intake(track: str) -> Intake:
         SettingsError: for a track that takes none.
     """
     if track == TABLE:
-        return INTAKE
+        return OWN
     from shiftbench import tracks
 
     found = tracks.track(track).intake
@@ -132,20 +176,6 @@ def intake(track: str) -> Intake:
             "that does not. Host its labels as a table, or add it to the track."
         )
     return found
-
-
-def _require_whole(arrays: Mapping[str, Arrays], truth: Path) -> None:
-    """Refuse predictions of some records alone, which could be the easy ones."""
-    from shiftbench.io import tables
-
-    labels = tables.read_table(truth)
-    problems = [
-        problem
-        for name, held in arrays.items()
-        for problem in _missing(pl.Series(unpack(held, ID), dtype=pl.String), labels, name)
-    ]
-    if problems:
-        raise PredictionsError(*problems)
 
 
 def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFiles:
@@ -164,19 +194,13 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
         slices=tuple(name for name in names if name not in (ID, TARGET, SHIFTED, CLUSTER)),
     )  # fmt: skip
     numeric = labels[TARGET].dtype.is_numeric()
-    systems, problems = [], list[str]()
+    systems = []
     for name, held in arrays.items():
         handed_in = given(held)
-        ids = handed_in[ID] if isinstance(handed_in, pl.DataFrame) else pl.Series(list(handed_in.ids), dtype=pl.String)
-        if missing := _missing(ids, labels, name):
-            problems += missing
-            continue
         if isinstance(handed_in, pl.DataFrame):
             systems.append(_answered(handed_in, labels, columns, name, numeric=numeric))
         else:
             systems.append(scored_table.against(handed_in, labels, columns, name=name, file=name, truth=truth))
-    if problems:
-        raise PredictionsError(*problems)
     joined = line_up(systems)
     classes = joined.task == "classification"
     options = Options(
@@ -190,27 +214,6 @@ def given(arrays: Arrays) -> Any:
     """What was handed in for an organiser's table: a table of answers and uncertainties, or predictions."""
     table = answers(arrays)
     return predicted(arrays) if table is None else table
-
-
-def named(arrays: Arrays) -> bool:
-    """Whether answers for an organiser's table are names of classes, which have no predictions file of their own."""
-    table = answers(arrays)
-    return table is not None and not table[ANSWER].dtype.is_numeric()
-
-
-def _missing(ids: pl.Series, labels: pl.DataFrame, name: str) -> list[str]:
-    """Records without a prediction, and predictions without a record."""
-    wanted = labels[ID].cast(pl.String)
-    problems = []
-    for there, other, what, found in (
-        (wanted, ids, "a prediction of each record", "none for {} of {} records"),
-        (ids, wanted, "records of this board alone", "{} others among {} ids"),
-    ):
-        absent = there.filter(~there.is_in(other.implode()))
-        if len(absent):
-            counted, shown = found.format(f"{len(absent):,}", f"{len(there):,}"), ", ".join(absent.head(3).to_list())
-            problems.append(f"{name}: expected {what}, found {counted} (such as {shown}). Compare with the inputs.")
-    return problems
 
 
 def _answered(given: pl.DataFrame, labels: pl.DataFrame, columns: Any, name: str, *, numeric: bool) -> Any:

@@ -2,6 +2,7 @@
 
     challenge.toml
     public/BOARD/…                    what participants download
+    public/BOARD/PHASE/records.json   the ids of the records that are scored, with which files are compared
     sealed/BOARD/PHASE/truth…         labels, readable for the organiser's account alone
     sealed/BOARD/PHASE/nonce          random: nobody finds a small set of labels by hashing guesses
     baselines/BOARD/PHASE/NAME.…      predictions of reference systems
@@ -25,6 +26,8 @@ from shiftbench.challenge import definition, sealed_labels
 from shiftbench.challenge.definition import Board, Challenge
 from shiftbench.errors import SettingsError, ShiftbenchError, first_line
 from shiftbench.io import files
+from shiftbench.track import public_records
+from shiftbench.track.public_records import PublicRecords
 
 FILE = "manifest.json"
 PUBLIC, SEALED, BASELINES, REPLACED = "public", "sealed", "baselines", "replaced"
@@ -49,6 +52,7 @@ def seal(folder: Path, note: Callable[[str], object] = str) -> str:
         nonce = folder / SEALED / board / phase / NONCE
         if not nonce.exists():
             files.write_text(nonce, secrets.token_hex(32) + "\n")
+    _publish_records(folder, challenge)
     for part in (SEALED, REPLACED):
         if (folder / part).exists():
             _close(folder / part)
@@ -111,6 +115,50 @@ def truth(folder: Path, board: str, phase: str) -> Path:
             "Put the labels there."
         )
     return found[0]
+
+
+def records(folder: Path, board: Board, phase: str) -> PublicRecords | None:
+    """What everybody may know of the records of a phase; None if the board's track does not say.
+
+    Of a challenge that was sealed before there was such a file, it is found anew.
+
+    Raises:
+        ShiftbenchError: if it cannot be read, nor found.
+    """
+    from shiftbench.challenge import forms
+
+    path = records_file(folder, board.slug, phase)
+    if path is not None:
+        return PublicRecords.read(path)
+    return forms.records(board, truth(folder, board.slug, phase))
+
+
+def records_file(folder: Path, board: str, phase: str) -> Path | None:
+    """The file of the public records of a phase; None if it has none."""
+    path = folder / PUBLIC / board / phase / public_records.FILE
+    return path if path.is_file() and not path.is_symlink() else None
+
+
+def _publish_records(folder: Path, challenge: Challenge) -> None:
+    """Write the public records of each phase.
+
+    Raises:
+        SettingsError: naming all labels that cannot be read.
+    """
+    from shiftbench.challenge import forms
+
+    problems = list[str]()
+    for board in challenge.boards:
+        for phase in board.phases:
+            try:
+                found = forms.records(board, truth(folder, board.slug, phase.name))
+            except ShiftbenchError as error:
+                problems += [f"{board.slug}, {phase.name}: {problem}" for problem in error.problems]
+                continue
+            if found is not None:
+                found.write(folder / PUBLIC / board.slug / phase.name / public_records.FILE)
+    if problems:
+        raise SettingsError(*problems)
 
 
 def baselines(folder: Path, board: str, phase: str) -> dict[str, Path]:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.challenge import confinement
+from shiftbench.challenge import confinement, forms
 from shiftbench.challenge.definition import Board
 from shiftbench.errors import SettingsError, ShiftbenchError, shortened
 
@@ -57,6 +57,10 @@ class Fault(ShiftbenchError):
     """What is wrong on our side."""
 
 
+class Unexpected(Fault):
+    """A fault on our side that this one file brought about, while the same reader reads others."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What reading one file may take.
@@ -73,7 +77,8 @@ class Limits:
 
 
 def parse(
-    board: Board, file: Path, folder: Path, *, name: str = "", limits: Limits = Limits(), weak: bool = False
+    board: Board, file: Path, folder: Path, *, name: str = "", records: Path | None = None, limits: Limits = Limits(),
+    weak: bool = False,
 ) -> None:  # fmt: skip
     """Read the file of a stranger into arrays below `folder`, which is made anew; see `arrays`.
 
@@ -81,27 +86,46 @@ def parse(
         board: whose form the file should have.
         file: the file; name: what the stranger calls it, which messages use and whose suffix tells its form.
         folder: for the arrays.
+        records: the file with the public records of the phase, which it is compared with.
         limits: of what it may take.
         weak: whether to go on where the machine cannot hide labels.
 
     Raises:
         Refused: naming all that is wrong with the file.
-        Fault: if it was not the file's fault.
+        Unexpected: if our code failed at this file. Fault: if it fails at others, too, or did not begin.
     """
     folder = folder.resolve()  # the reader works elsewhere
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "in").mkdir(parents=True)
     named = folder / "in" / _plain(name or file.name)
     named.symlink_to(file.resolve())
-    result = _run({"track": board.track, "file": str(file.resolve()), "named": str(named)}, folder, limits, weak=weak)
+    task = {"track": board.track, "file": str(file.resolve()), "named": str(named)}
+    result = _run({**task, "records": str(records.resolve()) if records else ""}, folder, limits, weak=weak)
     shutil.rmtree(folder / "in", ignore_errors=True)
     if (crashed := result.get("crashed")) and result.get("ours"):
-        raise Fault(f"expected a reader that does its work, found it broken by {crashed}")
+        _require_reader(board, limits, weak=weak)
+        raise Unexpected(f"expected a reader that does its work, found it broken by {crashed}")
     if crashed:
         why = f"the file could not be read ({crashed}). If it is right, tell the organisers."
         raise Refused(f"expected a file of this board, found one that no reader expects: {why}")
     if problems := result.get("problems"):
         raise Refused(*_without_paths(problems, named, folder))
+
+
+def _require_reader(board: Board, limits: Limits, *, weak: bool) -> None:
+    """Let the reader read an example of its own, in another fresh interpreter that no file of a stranger has seen.
+
+    Raises:
+        Fault: if it fails at that, too: then the fault is ours, whatever it was given.
+    """
+    with tempfile.TemporaryDirectory() as aside, tempfile.TemporaryDirectory() as folder:
+        file = str(forms.intake(board.track).example(Path(aside), None))
+        try:
+            found = _run({"track": board.track, "file": file, "named": file}, Path(folder), limits, weak=weak)
+        except Refused as error:
+            found = {"crashed": str(error)}
+    if why := found.get("crashed") or " ".join(found.get("problems") or ()):
+        raise Fault(f"expected a reader that reads its own example, found it broken by {why}")
 
 
 def arrays(folder: Path) -> dict[str, npt.NDArray[Any]]:
@@ -198,7 +222,7 @@ def _run(task: dict[str, Any], folder: Path, limits: Limits, *, weak: bool) -> d
     folder = folder.resolve()
     temporary = folder / "tmp"
     temporary.mkdir()
-    task = {"probes": [], "secret": "", **task} | {
+    task = {"probes": [], "secret": "", "records": "", **task} | {
         "folder": str(folder), "parent": os.getpid(), "required": [] if weak else [*REQUIRED], "memory": limits.memory,
         "cpu_s": limits.cpu_s, "written": limits.written,
     }  # fmt: skip

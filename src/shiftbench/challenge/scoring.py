@@ -10,7 +10,7 @@ import hashlib
 import math
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from shiftbench.challenge.sandbox import Fault, Refused
 from shiftbench.errors import MissingExtraError, PredictionsError, SettingsError, ShiftbenchError
 from shiftbench.io import files
 from shiftbench.track.contract import MANIFEST, Arrays, ScoredFiles
+from shiftbench.track.public_records import PublicRecords
 
 if TYPE_CHECKING:
     from shiftbench.assessment.assessed import Basis
@@ -65,52 +66,18 @@ def scorer() -> str:
     return f"shiftbench {__version__}"
 
 
-def validate(board: Board, file: Path) -> list[str]:
-    """Everything that is wrong with a file for a board, before it is handed in; no labels are needed."""
-    form = forms.of(board)
-    if misnamed := form.misnamed(file.name):
-        return misnamed
-    try:
-        arrays = form.intake.parse(file)
-        problems = form.problems(arrays)
-        if form.track is not None or not forms.named(arrays):
-            with tempfile.TemporaryDirectory() as folder:
-                form.intake.restore(arrays, Path(folder))
-    except MissingExtraError:
-        raise
-    except ShiftbenchError as error:
-        return _unique([*error.problems, *_in_part(form, getattr(error, "arrays", {}))])
-    return problems
+def validate(board: Board, file: Path, records: PublicRecords | None = None) -> list[str]:
+    """Everything that is wrong with a file for a board, before it is handed in; no labels are needed.
 
-
-def further(folder: Path, board: Board, phase: Phase | str, parsed: Path) -> list[str]:
-    """What else is wrong with a file that was refused, seen in the part of it that was read: ids, and the sign.
-
-    Ids of a board are public, so naming foreign and missing ones tells nothing about labels.
+    records: the public ones of the phase; without them, whether the file fits them is not told.
     """
     form = forms.of(board)
-    try:
-        held = sandbox.arrays(parsed)
-        return [
-            *_in_part(form, held),
-            *form.beside(held, manifest.truth(folder, board.slug, _phase(board, phase).name), SYSTEM),
-        ]
-    except ShiftbenchError:
-        return []  # nothing of it could be read
-
-
-def _in_part(form: forms.Form, held: Arrays) -> list[str]:
-    return [*form.problems(held), *form.remarks(held)]
-
-
-def _unique(problems: Iterable[str]) -> list[str]:
-    return [*dict.fromkeys(problems)]
+    return form.misnamed(file.name) or forms.validated(form.intake, file, records)[1]
 
 
 def remarks(board: Board, file: Path) -> list[str]:
     """What is odd about a valid file: an uncertainty that is probably of the wrong sign."""
-    form = forms.of(board)
-    return form.remarks(form.intake.parse(file))
+    return forms.remarks(forms.of(board).intake.parse(file))
 
 
 def evaluate(
@@ -129,10 +96,7 @@ def evaluate(
         Fault: if labels or board are wrong.
     """
     during = _phase(board, phase)
-    form, held = forms.of(board), {SYSTEM: sandbox.arrays(parsed)}
-    problems = form.problems(held[SYSTEM])
-    if problems:
-        raise Refused(*problems, *form.beside(held[SYSTEM], manifest.truth(folder, board.slug, during.name), SYSTEM))
+    held = {SYSTEM: sandbox.arrays(parsed)}
     if best is not None:
         held[BEST] = sandbox.arrays(best)
     scored = _scored(folder, board, during, held)
@@ -148,9 +112,9 @@ def evaluate(
         noise = max(_noise(result, noise), _finest(result, units))
         if others and shown is not None:
             noise = max(noise, abs(shown - others[0]) * (1 + ROUNDING))
-    own = form.remarks(held[SYSTEM])
+    own = forms.remarks(held[SYSTEM])
     notes = own if during.hidden else [*own, *scored.notes]
-    return Outcome(value, low, high, noise, tuple(_unique(notes)))
+    return Outcome(value, low, high, noise, tuple(forms.unique(notes)))
 
 
 def report(folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, Path], out: Path) -> Path:
@@ -269,6 +233,7 @@ def _scored(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Array
 def _aside(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Arrays]) -> Iterator[ScoredFiles]:
     """Submissions scored, with files in between in a folder that is removed at the end."""
     truth = manifest.truth(folder, board.slug, phase.name)
+    _require_fit(folder, board, phase, arrays)
     with tempfile.TemporaryDirectory(prefix="shiftbench-scoring-") as place, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -278,6 +243,23 @@ def _aside(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Arrays
         except ShiftbenchError as error:
             raise Refused(*_publishable(error, phase, truth, Path(place))) from None
         yield found
+
+
+def _require_fit(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, Arrays]) -> None:
+    """Refuse what `forms.validated` refuses: predictions of other records, or of some alone, which could be easy ones.
+
+    Raises:
+        Refused: which only a reader that was deceived lets happen, or labels that were corrected.
+        Fault: if the records cannot be told.
+    """
+    form = forms.of(board)
+    try:
+        records = manifest.records(folder, board, phase.name)
+    except ShiftbenchError as error:
+        raise Fault(*error.problems) from None
+    found = {name: [*forms.problems(held), *forms.misfits(form.intake, held, records)] for name, held in arrays.items()}
+    if problems := [f"{name}: {problem}" for name, own in found.items() for problem in own]:
+        raise Refused(*problems)
 
 
 def _publishable(error: ShiftbenchError, phase: Phase, truth: Path, place: Path) -> list[str]:

@@ -25,7 +25,7 @@ from shiftbench.challenge import definition, forms, manifest, sandbox, scoring
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import LEASE, SECOND, Away, Full, NewScore, Submission
+from shiftbench.challenge.store.records import HOUR, LEASE, SECOND, Away, Full, NewScore, Submission
 from shiftbench.errors import SettingsError, ShiftbenchError
 from shiftbench.scores.metric import METRICS
 
@@ -36,6 +36,11 @@ PATIENCE_S = LEASE / SECOND  # for a database that is away
 FAULTS = "faults"  # in the state
 WEAK = "SHIFTBENCH_WEAK_SANDBOX"  # set to 1: work even where labels could be read by a hostile file's reader
 OURS = "a fault of the server: it costs no quota"
+MOST_FORGIVEN = 3  # faults of ours in an hour that files of a team bring about
+COUNTED = (
+    f"a fault of the server that this file brings about, after {MOST_FORGIVEN} of this team in an hour: it counts as a "
+    "failure of the hour, and costs no submission of the day. Tell the organisers, who can queue it again."
+)
 T = TypeVar("T")
 
 
@@ -67,9 +72,10 @@ class Worker:
             pass  # somebody else goes on
         except sandbox.Refused as error:
             self._fail(claimed, "submission", error.problems)
-        except Exception:
+        except Exception as error:
             self._note_fault(claimed.id)
-            self._fail(claimed, "ours", [OURS])
+            fault, problem = self._blamed(claimed, error)
+            self._fail(claimed, fault, [problem])
         finally:
             shutil.rmtree(self._aside(claimed.id), ignore_errors=True)
         return True
@@ -81,11 +87,10 @@ class Worker:
             raise Fault(f"{file}: expected the file of submission {claimed.id}, found none")
         if misnamed := forms.of(board).misnamed(claimed.name):
             raise sandbox.Refused(*misnamed)
-        try:
-            sandbox.parse(board, file, aside, name=claimed.name, limits=self.limits, weak=self.weak)
-        except sandbox.Refused as error:  # all that is wrong at once
-            further = scoring.further(self.folder, board, phase, aside)
-            raise sandbox.Refused(*error.problems, *further) from None
+        records = manifest.records_file(self.folder, board.slug, phase.name)
+        sandbox.parse(
+            board, file, aside, name=claimed.name, records=records, limits=self.limits, weak=self.weak
+        )  # fmt: skip
         state("scoring")
         labels = scoring.labels(self.folder, board, phase.name)
         best, shown = self._best(claimed, labels) if phase.hidden else (None, None)
@@ -155,6 +160,21 @@ class Worker:
 
     def _fail(self, claimed: Submission, fault: str, problems: Sequence[str]) -> None:
         self._patiently(lambda: self.ledger.fail(claimed.id, self.name, fault, problems))
+
+    def _blamed(self, claimed: Submission, error: Exception) -> tuple[str, str]:
+        """Whose fault is an error, and what its team is told: ours, but for files that break our code again and again.
+
+        Else a file that does so would be tried for nothing without an end.
+        """
+        if isinstance(error, (Away, Full)) or (isinstance(error, Fault) and not isinstance(error, sandbox.Unexpected)):
+            return "ours", OURS
+        before = self.ledger.submissions(
+            team=claimed.team, board=claimed.board, phase=claimed.phase, states=("failed",), limit=MOST_FORGIVEN + 100
+        )  # fmt: skip
+        recent = [each for each in before if each.fault == "ours" and claimed.begun - each.begun < HOUR]
+        if len([each for each in recent if each.id != claimed.id]) < MOST_FORGIVEN:
+            return "ours", OURS
+        return "submission", COUNTED
 
     def _note_fault(self, number: int) -> None:
         """Keep what went wrong on our side: all of it for the host, where and what kind it was for the desk."""

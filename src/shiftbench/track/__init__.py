@@ -21,6 +21,7 @@ from shiftbench.track.contract import (
     read_manifest,
 )
 from shiftbench.track.option import Option
+from shiftbench.track.public_records import PublicRecords
 
 if TYPE_CHECKING:
     from shiftbench.pipeline.study import Result
@@ -34,6 +35,7 @@ __all__ = [
     "Intake",
     "Option",
     "Prepared",
+    "PublicRecords",
     "Result",
     "Run",
     "RunOptions",

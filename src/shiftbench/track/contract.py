@@ -16,6 +16,7 @@ from shiftbench.errors import SettingsError, TableError, first_line, quoted
 from shiftbench.io import files
 from shiftbench.progress import Progress
 from shiftbench.track.option import Option
+from shiftbench.track.public_records import PublicRecords
 
 if TYPE_CHECKING:  # readers of files of strangers import this module, too, each in a fresh interpreter
     from shiftbench.assessment.assess import Options
@@ -235,14 +236,24 @@ class Intake:
     the shift.
     restore: (arrays, folder) → the track's own predictions in `folder`, which is empty, as `Track.score_files` takes
     them. It runs beside the labels and trusts nothing about the arrays, which strangers have made.
-    suffixes: of the files. about: what they are, in one sentence. example: (folder) writes a small file and returns it.
+    suffixes: of the files. about: what they are, in one sentence.
+    example: (folder, records) writes a file named `example…` in the folder and returns it: trivial predictions of
+    these records, which show the form; of some made-up ones if `records` is None.
+    records: (truth, task) → what everybody may know of the records that are scored against a truth. It runs when labels
+    are sealed, and its result is public. None: then files are compared with the records at scoring alone.
+    misfits: (arrays, records) → why predictions do not fit the records, as texts: those that are missing or foreign
+    (`PublicRecords.misfits`), and whatever else can be told without labels. It runs where files are parsed, again
+    beside the labels, and on the participant's machine. A `parse` that refuses a file may raise `PartlyRead` with the
+    arrays that it could read: then these are compared, too, so that all problems are told at once.
     """
 
     parse: Callable[[Path], Arrays]
     restore: Callable[[Arrays, Path], Path]
     suffixes: tuple[str, ...]
     about: str
-    example: Callable[[Path], Path]
+    example: Callable[[Path, PublicRecords | None], Path]
+    records: Callable[[Path, Task], PublicRecords] | None = None
+    misfits: Callable[[Arrays, PublicRecords], Sequence[str]] = lambda _arrays, _records: ()
 
 
 @dataclass(frozen=True, kw_only=True)

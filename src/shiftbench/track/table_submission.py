@@ -7,7 +7,10 @@ leave unanswered.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,10 @@ from shiftbench.check import value_problems
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError, quoted
 from shiftbench.io import tables
-from shiftbench.track.contract import Arrays, Intake
-from shiftbench.track.parsed import PartlyRead, array, one, pack, unpack
+from shiftbench.partition.settings import SPLITS
+from shiftbench.track.contract import MANIFEST, Arrays, Intake, Task
+from shiftbench.track.parsed import BYTES, PartlyRead, array, one, pack, unpack
+from shiftbench.track.public_records import PublicRecords
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 ID, ANSWER, UNCERTAINTY = "id", "answer", "uncertainty"
@@ -31,6 +36,9 @@ ABOUT = (
     "`probability_<class>` each, quantiles `q0.05` …, members, or `answer` and `uncertainty` (higher is less certain)."
 )
 FILE = "predictions.parquet"
+PROBABILITIES = (
+    "expected a probability of each class, found answers alone. Hand in columns `probability_<class>` instead."
+)
 
 
 def parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
@@ -198,9 +206,7 @@ def predicted(arrays: Arrays) -> Predictions:
 
 def _normal(table: pl.DataFrame) -> Predictions:
     if not table[ANSWER].dtype.is_numeric():
-        raise PredictionsError(
-            "expected a probability of each class, found answers alone. Hand in columns `probability_<class>` instead."
-        )
+        raise PredictionsError(PROBABILITIES)
     variance = table[UNCERTAINTY].to_numpy()
     if problems := variance_problems(variance):
         raise PredictionsError(*problems)
@@ -223,10 +229,103 @@ def restore(arrays: Arrays, folder: Path) -> Path:
     return predicted(arrays).save(folder / FILE)
 
 
-def example(folder: Path) -> Path:
-    """A table of three records."""
-    frame = pl.DataFrame({ID: ["1", "2", "3"], "mean": [20.1, 18.4, 25.0], "std": [0.9, 1.7, 0.4]})
+# --- what may be known of the records ---------------------------------------------------------------------------------
+
+
+def _records(truth: Path, task: Task, *, classes: Mapping[str, Sequence[str]]) -> PublicRecords:
+    """The records of a table, or those of a prepared folder's eval (without one, of its dev) that have a target."""
+    if not (truth / MANIFEST).is_file():
+        frames = [tables.read_table(truth)]
+    else:
+        held = [[truth / f"{part}.parquet" for part in SPLITS[split]] for split in ("eval", "dev")]
+        there = next((found for paths in held if (found := [path for path in paths if path.is_file()])), [])
+        frames = [tables.read_table(path, columns=[ID, task.target], retype=False).drop_nulls() for path in there]
+    ids = [each for frame in frames for each in tables.ids(frame, ID, where=truth.name)]
+    return PublicRecords.of(ids, task=task.name, classes=[*classes.get(task.name, ())])
+
+
+def _misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
+    """Ids that do not fit, predictions of another task, and answers that cannot become distributions."""
+    found = _foreign(arrays, records)
+    kind, wanted = _kind(arrays), records.facts.get("task")
+    if kind and wanted and kind != wanted:
+        found.append(f"expected predictions of a {wanted}, found those of a {kind}. {ABOUT}")
+    elif ANSWER + BYTES in arrays:
+        found.append(PROBABILITIES)
+    elif UNCERTAINTY in arrays:
+        found += variance_problems(array(arrays, UNCERTAINTY, "f", 1))
+    return found
+
+
+def _foreign(arrays: Arrays, records: PublicRecords) -> list[str]:
+    return records.misfits(unpack(arrays, ID)) if ID + BYTES in arrays else []
+
+
+def _kind(arrays: Arrays) -> str:
+    """Which task predictions are of; "" where that could not be read."""
+    if "form" + BYTES in arrays:
+        return "classification" if unpack(arrays, "form") == ["categorical"] else "regression"
+    return "regression" if ANSWER in arrays else "classification" if ANSWER + BYTES in arrays else ""
+
+
+def _records_of_own(truth: Path, task: Task) -> PublicRecords:
+    """The records of an organiser's table, and an answer that has the kind of its targets: 0, or a class."""
+    frame = tables.read_table(truth, retype=False)
+    tables.require(frame, [ID, "target"], where=truth.name)
+    target = frame["target"]
+    answer = 0.0 if target.dtype.is_numeric() else str(target.cast(pl.String).sort()[0])
+    return PublicRecords.of(tables.ids(frame, ID, where=truth.name).to_list(), answer=answer)
+
+
+def _misfits_of_own(arrays: Arrays, records: PublicRecords) -> list[str]:
+    """Ids that do not fit, answers of another kind than the targets, and uncertainties of a doubtful sign."""
+    found, answer, kind = _foreign(arrays, records), records.facts.get("answer"), _kind(arrays)
+    if isinstance(answer, str) and kind == "regression":
+        found.append(f"expected names of classes as answers, or their probabilities, found numbers. {ABOUT}")
+    elif isinstance(answer, float) and ANSWER + BYTES in arrays:
+        some = ", ".join(quoted(each) for each in unpack(arrays, ANSWER)[:3])
+        found.append(f"expected numbers as answers, found texts (such as {some}). Convert the column {ANSWER!r}.")
+    if UNCERTAINTY in arrays and (below := (values := array(arrays, UNCERTAINTY, "f", 1)) < 0).any():
+        found.append(
+            f"{UNCERTAINTY}: expected values >= 0, found {values[below][0]:g} (below 0 in {int(below.sum()):,} of "
+            f"{len(values):,}). Higher must mean less certain: is it the sign? If not, add a constant."
+        )
+    return found
+
+
+def example(folder: Path, records: PublicRecords | None = None) -> Path:
+    """A table of means and standard deviations, or of probabilities of classes."""
+    if records is None:
+        frame = pl.DataFrame({ID: ["1", "2", "3"], "mean": [20.1, 18.4, 25.0], "std": [0.9, 1.7, 0.4]})
+    elif classes := records.facts.get("classes"):
+        first = np.linspace(0.9, 0.5, len(records.ids)) if len(classes) > 1 else np.ones(len(records.ids))
+        shares = [first, *[(1 - first) / max(len(classes) - 1, 1)] * (len(classes) - 1)]
+        named = {f"probability_{name}": share for name, share in zip(classes, shares, strict=True)}
+        frame = pl.DataFrame({ID: records.ids, **named})
+    else:
+        frame = pl.DataFrame({ID: records.ids, "mean": np.zeros(len(records.ids)), "std": _spread(records)})
     return tables.write_table(frame, folder / "example.csv")
 
 
-INTAKE = Intake(parse, restore, SUFFIXES, ABOUT, example)
+def _spread(records: PublicRecords) -> npt.NDArray[np.float64]:
+    """Uncertainties that differ, as all of a submission have to."""
+    return np.linspace(0.5, 1.5, len(records.ids)).round(4)
+
+
+def _example_of_own(folder: Path, records: PublicRecords | None = None) -> Path:
+    """A table of answers and uncertainties."""
+    if records is None:
+        return example(folder)
+    answers = [records.facts.get("answer", 0.0)] * len(records.ids)
+    frame = pl.DataFrame({ID: records.ids, ANSWER: answers, UNCERTAINTY: _spread(records)})
+    return tables.write_table(frame, folder / "example.csv")
+
+
+def intake(classes: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Intake:
+    """How a track of tables takes predictions; classes: task → the names of its classes."""
+    return Intake(parse, restore, SUFFIXES, ABOUT, example, partial(_records, classes=classes), _misfits)
+
+
+INTAKE = intake()
+OWN = Intake(parse, restore, SUFFIXES, ABOUT, _example_of_own, _records_of_own, _misfits_of_own)
+"""Of an organiser's table: here uncertainties beside answers need not be variances, and answers may be classes."""

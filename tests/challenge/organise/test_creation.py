@@ -149,7 +149,7 @@ def test_a_board_from_files_joins_a_challenge(made: Path, wanted: Settings, tmp_
         [False, True],
         pl.String,
     )
-    assert manifest.public(folder, "more") == ["final/example.csv", "x.csv"]
+    assert manifest.public(folder, "more") == ["final/example.csv", "final/records.json", "x.csv"]
     assert definition.read(folder / "challenge.toml").board("more").phases[0].hidden
     with pytest.raises(SettingsError, match="found one named more"):
         creation.add(folder, terms, build)

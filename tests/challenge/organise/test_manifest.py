@@ -21,6 +21,8 @@ FILES = {
     "sealed/one/final/truth.csv": "id,target\n2,3\n", "baselines/one/dev/mean.csv": "id,answer,uncertainty\n1,2,1\n",
 }  # fmt: skip
 
+RECORDS = ["dev/records.json", "final/records.json"]  # made when it is sealed
+
 
 def write(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
@@ -95,12 +97,12 @@ def test_a_missing_or_changed_file_is_told(name: str, folder: Path):
 def test_a_file_that_was_put_there_later_is_told(folder: Path):
     write(folder, {"public/one/answers.csv": "oh"})
     assert ["expected files of the manifest alone" in problem for problem in manifest.check(folder)] == [True]
-    assert manifest.public(folder, "one") == ["answers.csv", "data/inputs.csv"]
+    assert manifest.public(folder, "one") == ["answers.csv", "data/inputs.csv", *RECORDS]
 
 
 def test_a_link_into_the_sealed_folder_is_refused(folder: Path):
     (folder / "public/one/link.csv").symlink_to(folder / "sealed/one/dev/truth.csv")
-    assert manifest.public(folder, "one") == ["data/inputs.csv"]
+    assert manifest.public(folder, "one") == ["data/inputs.csv", *RECORDS]
     with pytest.raises(SettingsError, match="found a link"):
         manifest.seal(folder)
 

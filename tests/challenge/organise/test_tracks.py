@@ -138,7 +138,7 @@ def scored(folder: Path, file: Path, aside: Path) -> ScoredFiles:
     """A file as the server takes and scores it in the hidden phase, without its sandbox."""
     form = forms.of(definition.read(folder / "challenge.toml").boards[0])
     arrays = form.intake.parse(file)
-    assert form.problems(arrays) == []
+    assert forms.problems(arrays) == []
     return form.score({"mine": arrays}, manifest.truth(folder, "main", "evaluation"), aside)
 
 

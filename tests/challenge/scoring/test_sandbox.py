@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,8 @@ from hypothesis import strategies as st
 
 from shiftbench.challenge import confinement, sandbox
 from shiftbench.challenge.definition import Board
-from shiftbench.challenge.sandbox import Fault, Limits, Refused
-from shiftbench.errors import SettingsError
+from shiftbench.challenge.sandbox import Fault, Limits, Refused, Unexpected
+from shiftbench.errors import MissingExtraError, SettingsError
 
 from ...cli.test_aborts import with_negative_count
 
@@ -279,9 +280,50 @@ def test_an_interpreter_that_never_began_is_our_fault(tmp_path):
         sandbox._result(tmp_path, 1, SMALL)
 
 
-def test_a_broken_reader_is_our_fault_and_what_a_file_can_break_is_its_own(tmp_path, monkeypatch):
+# --- whose fault ------------------------------------------------------------------------------------------------------
+
+
+def _raised(error: Exception, module: str) -> Exception:
+    """An error as if a module had raised it."""
+    try:
+        exec("raise error", {"__name__": module, "error": error})
+    except type(error) as caught:
+        return caught
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("error", "module", "ours"),
+    [
+        (ImportError("no polars"), "polars.io", True), (MissingExtraError("no nibabel"), "shiftbench.x", True),
+        (AttributeError("x"), "shiftbench.tracks.motion.intake", True), (TypeError("x"), "__main__", True),
+        (AttributeError("x"), "nibabel.nifti1", False), (TypeError("x"), "numpy.lib", False),
+        (ValueError("x"), "shiftbench.tracks.motion.intake", False), (RecursionError("x"), "shiftbench.io", False),
+    ],
+)  # fmt: skip
+def test_what_no_file_can_mean_is_our_fault_where_our_code_raised_it(error, module, ours):
+    assert confinement.crash(_raised(error, module), "motion")["ours"] is ours
+
+
+@pytest.mark.parametrize(
+    ("crashed", "example", "kind"),
+    [({"ours": True}, {}, Unexpected), ({"ours": True}, {"crashed": "ImportError"}, Fault),
+     ({"ours": False}, {}, Refused)],
+)  # fmt: skip
+def test_a_reader_that_fails_at_its_own_example_too_is_our_fault(crashed, example, kind, tmp_path, monkeypatch):
     (tmp_path / "mine.csv").write_text("id\n1\n")
-    for error, kind in ((ImportError("no polars"), Fault), (AttributeError("x"), Fault), (ValueError("x"), Refused)):
-        monkeypatch.setattr(sandbox, "_run", lambda *_, error=error, **__: confinement.crash(error))
-        with pytest.raises(kind, match=str(error)):
-            sandbox.parse(TABLE, tmp_path / "mine.csv", tmp_path / "parsed")
+
+    def run(task, *_, **__):
+        return example if "example" in task["file"] else {"crashed": "AttributeError: x", **crashed}
+
+    monkeypatch.setattr(sandbox, "_run", run)
+    with pytest.raises((Fault, Refused), match=r"broken by|could not be read") as caught:
+        sandbox.parse(TABLE, tmp_path / "mine.csv", tmp_path / "parsed")
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize("name", ["table", "weather", "motion", "translation", "lesions"])
+def test_readers_read_their_own_examples_in_the_sandbox(name):
+    sandbox._require_reader(replace(TABLE, track=name), SMALL, weak=False)
+    with pytest.raises(Fault, match="broken by"):  # addresses do not suffice for its libraries
+        sandbox._require_reader(replace(TABLE, track=name), Limits(memory=2**28, wall_s=60), weak=False)

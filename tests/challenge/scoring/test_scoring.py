@@ -21,7 +21,7 @@ from shiftbench.errors import SettingsError
 from shiftbench.io import files, tables
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.ladder import climb, paired_standard_error
-from shiftbench.track import table_submission
+from shiftbench.track import PublicRecords, table_submission
 from shiftbench.tracks import names, track
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.submissions.submission import read_submission, write_submission
@@ -162,16 +162,18 @@ def _wrong_in_every_way(frame: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def test_every_problem_of_a_file_is_named_at_once(folder, tmp_path):
+def test_every_problem_of_a_file_is_named_at_once_here_and_on_the_server(folder, tmp_path):
     file = tmp_path / "mine.csv"
     _wrong_in_every_way(answers(truth(), 1.0)).write_csv(file)
-    for track_name, sign in (("table", "negative"), ("power", "variances > 0")):
-        found = "\n".join(scoring.validate(replace(BOARD, track=track_name), file))
-        assert all(word in found for word in ("'r2' in rows 3, 4", "NaN (1 of 300, first in row 8)", sign))
+    place = manifest.records_file(folder, "main", "evaluation")
+    told = scoring.validate(BOARD, file, PublicRecords.read(place))
     with pytest.raises(Refused) as caught:
-        sandbox.parse(BOARD, file, tmp_path / "parsed")
-    found = "\n".join((*caught.value.problems, *scoring.further(folder, BOARD, HIDDEN, tmp_path / "parsed")))
-    assert all(word in found for word in ("more than once", "NaN", "negative", "such as foreign", "such as r3, r4"))
+        sandbox.parse(BOARD, file, tmp_path / "parsed", records=place)
+    assert [*caught.value.problems] == told
+    everything = ("'r2' in rows 3, 4", "NaN (1 of 300, first in row 8)", "(foreign)", "(r3, r4)")
+    assert all(word in "\n".join(told) for word in (*everything, "below 0 in 1 of 300"))
+    told = "\n".join(scoring.validate(replace(BOARD, track="power"), file, PublicRecords.read(place)))
+    assert all(word in told for word in (*everything, "variances > 0"))
 
 
 def test_a_predictions_file_names_its_ids_beside_its_other_problems(folder, tmp_path):
@@ -180,15 +182,15 @@ def test_a_predictions_file_names_its_ids_beside_its_other_problems(folder, tmp_
     metadata = tables.read_metadata(file)
     broken = pl.read_parquet(file).with_columns(mean=pl.col("mean") * float("nan"))
     tables.write_table(broken, file, metadata={KEY: metadata[KEY]})
-    with pytest.raises(Refused, match="NaN"):
-        sandbox.parse(BOARD, file, tmp_path / "parsed")
-    found = scoring.further(folder, BOARD, HIDDEN, tmp_path / "parsed")
-    assert any("such as foreign" in each for each in found)
+    with pytest.raises(Refused, match=r"(?s)NaN.*1 other among 2 ids \(foreign\)"):
+        sandbox.parse(
+            BOARD, file, tmp_path / "parsed", records=manifest.records_file(folder, "main", "evaluation")
+        )  # fmt: skip
 
 
 def test_ids_that_do_not_fit_are_named_beside_an_uncertainty_of_one_value(folder, tmp_path):
     given = answers(truth(), 1.0).with_columns(uncertainty=pl.lit(1.0))[1:]
-    with pytest.raises(Refused, match=r"(?s)values that differ.*such as r0"):
+    with pytest.raises(Refused, match=r"(?s)values that differ.*none for 1 of 300 records \(r0\)"):
         scoring.evaluate(folder, BOARD, HIDDEN, _arrays(given, tmp_path / "m"))
 
 

@@ -81,9 +81,9 @@ def test_a_refused_file_is_told_of_foreign_ids_as_well(folder, state, ledger):
     worker.run(state, folder, once=True)
     found = ledger.submission(number)
     assert (found.state, found.fault) == ("failed", "submission")
-    assert [word in "\n".join(found.problems) for word in ("more than once", "such as foreign", "such as r299")] == [
-        True
-    ] * 3
+    assert [
+        word in "\n".join(found.problems) for word in ("more than once", "1 other among 300 ids (foreign)", "(r299)")
+    ] == [True] * 3
 
 
 def test_a_file_of_another_name_is_told_which_names_the_board_takes(folder, state, ledger):
@@ -124,6 +124,38 @@ def test_faults_of_ours_say_nothing_else(folder, state, ledger):
     told = (state / "faults" / f"{number}.desk.txt").read_text("utf-8")
     assert told.startswith("Fault: main, development: expected the labels that were sealed, found others.")
     assert "in _score" in told
+
+
+def test_a_file_that_breaks_our_code_costs_nothing_until_a_team_does_it_again_and_again(
+    folder, state, ledger, monkeypatch
+):
+    def broken(*_args, **_named):
+        raise sandbox.Unexpected("expected a reader that does its work, found it broken by AttributeError: x")
+
+    monkeypatch.setattr(worker.sandbox, "parse", broken)
+    own = [submit(state, ledger, "ours", _content(seed=seed)) for seed in range(worker.MOST_FORGIVEN + 2)]
+    other = submit(state, ledger, "theirs", _content())
+    mine = Worker(state, folder, _challenge(folder), ledger)
+    while mine.step():
+        pass
+    told = [ledger.submission(number) for number in own]
+    assert [each.fault for each in told] == [*["ours"] * worker.MOST_FORGIVEN, "submission", "submission"]
+    assert told[0].problems == (worker.OURS,)
+    assert told[-1].problems == (worker.COUNTED,)
+    assert ledger.submission(other).fault == "ours"
+    assert (state / "faults" / f"{own[-1]}.desk.txt").is_file()  # organisers see all of them
+
+
+def test_a_server_that_is_broken_forgives_without_an_end(folder, state, ledger, monkeypatch):
+    def broken(*_args, **_named):
+        raise Fault("expected a reader that reads its own example, found it broken by ImportError: no polars")
+
+    monkeypatch.setattr(worker.sandbox, "parse", broken)
+    own = [submit(state, ledger, "ours", _content(seed=seed)) for seed in range(worker.MOST_FORGIVEN + 2)]
+    mine = Worker(state, folder, _challenge(folder), ledger)
+    while mine.step():
+        pass
+    assert {ledger.submission(number).fault for number in own} == {"ours"}
 
 
 def test_the_desk_is_not_told_what_an_error_says_of_labels(folder, state, ledger, monkeypatch):

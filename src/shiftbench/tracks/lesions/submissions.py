@@ -114,16 +114,8 @@ def submission(
             f"{path}: expected a NIfTI file (.nii, .nii.gz), a folder of them, or results of nnU-Net (.npz), found "
             f"{there}."
         )
-    found, strangers, problems = dict[str, Files](), list[str](), list[str]()
-    for file in files:
-        key, kind, member = _named(file, path)
-        whose = named.get(key.lower()) or _patient(key, file, path, ids)
-        if whose is None and len(ids) == len(files) == 1:
-            whose = ids[0]
-        if whose is None:
-            strangers.append(file.name)
-        elif taken := _put(found.setdefault(whose, Files()), kind, member, file):
-            problems.append(f"{file}: expected one such file of {whose}, found {taken} besides. Remove one.")
+    held = assigned(files, path, ids, named=named)
+    found, strangers, problems = held.patients, held.strangers, held.problems
     if not found and not problems:
         problems.append(
             f"{path}: expected files named after patients ({listed(ids)}), found {listed(strangers)}. Rename them, "
@@ -136,6 +128,30 @@ def submission(
     if any(file.suffix == NPZ for each in found.values() for file in each.every):
         notes.append(NNUNET)
     return Submission(name, found, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Files by the patient that their names tell, the names of those that tell none, and those that are there twice."""
+
+    patients: dict[str, Files] = field(default_factory=dict)
+    strangers: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def assigned(files: Sequence[Path], root: Path, ids: Sequence[str], *, named: Mapping[str, str]) -> Assigned:
+    """Files of a folder by patient; only names are looked at. Arguments as those of `submission`."""
+    held = Assigned()
+    for file in files:
+        key, kind, member = _named(file, root)
+        whose = named.get(key.lower()) or _patient(key, file, root, ids)
+        if whose is None and len(ids) == len(files) == 1:
+            whose = ids[0]
+        if whose is None:
+            held.strangers.append(file.name)
+        elif taken := _put(held.patients.setdefault(whose, Files()), kind, member, file):
+            held.problems.append(f"{file}: expected one such file of {whose}, found {taken} besides. Remove one.")
+    return held
 
 
 def patient_of(path: Path) -> str:
@@ -352,9 +368,11 @@ class _Reading:
 
 def _is_probability(file: Path) -> bool:
     """Whether a file has values between 0 and 1."""
-    if file.suffix == NPZ:
-        return True
-    values = nifti.image(file).array
+    return file.suffix == NPZ or probability_like(nifti.image(file).array)
+
+
+def probability_like(values: nifti.Array) -> bool:
+    """Whether values are from 0 to 1, and not these alone."""
     low, high = float(values.min()), float(values.max())
     between = values[(values > nifti.ROUNDING) & (values < 1 - nifti.ROUNDING)]
     return bool(low >= 0 - nifti.ROUNDING and high <= 1 + nifti.ROUNDING and between.size)

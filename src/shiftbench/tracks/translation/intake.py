@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shiftbench.errors import ArrayError, PredictionsError
-from shiftbench.track import Arrays, Intake
-from shiftbench.track.parsed import array, one, pack, unpack
+from shiftbench.track import Arrays, Intake, PublicRecords, Task
+from shiftbench.track.parsed import OFFSETS, PartlyRead, array, one, pack, unpack
 from shiftbench.tracks.translation import outputs
+from shiftbench.tracks.translation.evaluation import Evaluation
+from shiftbench.tracks.translation.outputs.reader import PartlyValid
 from shiftbench.tracks.translation.outputs.record import Outputs
 
 NUMBERS = {
@@ -25,20 +28,32 @@ def parse(file: Path) -> dict[str, Any]:
     """The outputs in a file: JSON lines or a table of one system.
 
     Raises:
-        ShiftbenchError: naming every problem; for files that hold errors in place of texts.
+        PartlyRead: naming every problem, with the ids and uncertainties that could be read all the same; for files that
+            hold errors in place of texts.
     """
-    read = outputs.read(file)
+    try:
+        read = outputs.read(file)
+    except PartlyValid as error:
+        arrays = _described(error.ids, error.measures, error.uncertainties)
+        raise PartlyRead(*error.problems, arrays=arrays) from None
+    arrays = _described(read.ids, [*read.uncertainties], np.array([*read.uncertainties.values()]))
+    problems = []
     if given := [name for name in TRUTH if getattr(read, name) is not None]:
-        raise PredictionsError(f"{file.name}: expected texts alone, found {', '.join(given)} as well. Drop them.")
+        problems.append(f"{file.name}: expected texts alone, found {', '.join(given)} as well. Drop them.")
     if not read.counts.all():
-        raise PredictionsError(f"{file.name}: expected a text for each record, found none. Add `hypotheses`.")
+        problems.append(f"{file.name}: expected a text for each record, found none. Add `hypotheses`.")
+    if problems:
+        raise PartlyRead(*problems, arrays=arrays)
     held = _arrays(read, "")
     if read.samples is not None and read.samples.counts.all():
         held |= _arrays(read.samples, SAMPLES)
-    held |= pack("measures", [*read.uncertainties])
-    if read.uncertainties:
-        held["uncertainties"] = np.stack([*read.uncertainties.values()])
-    return {**pack("ids", read.ids), **held}
+    return {**arrays, **held}
+
+
+def _described(ids: Sequence[str], measures: Sequence[str], uncertainties: Any) -> dict[str, Any]:
+    """Ids, and the uncertainties by name."""
+    rows = {"uncertainties": uncertainties} if measures else {}
+    return {**pack("ids", ids), **pack("measures", measures), **rows}
 
 
 def _arrays(read: Outputs, before: str) -> dict[str, Any]:
@@ -72,12 +87,32 @@ def _outputs(arrays: Arrays, ids: list[str], before: str, **further: Any) -> Out
         raise PredictionsError(*error.problems) from None
 
 
-def example(folder: Path) -> Path:
-    """Two sentences, one of them with two hypotheses."""
-    found = Outputs(
-        ["1", "2"], np.array([1, 2]), ["A good day.", "No idea.", "No notion."],
-        confidences=np.array([1.0, 0.6, 0.4]), uncertainties={"uncertainty": np.array([0.1, 0.7])},
-    )  # fmt: skip
+def records(truth: Path, _task: Task) -> PublicRecords:
+    """The sentences of the part that is scored."""
+    held = Evaluation.open(truth)
+    splits = held.splits()
+    scored = [splits["eval"]] if "eval" in splits else splits.values()
+    return PublicRecords.of(held.sentences.ids[row] for rows in scored for row in rows)
+
+
+def misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
+    """Sentences without an answer, and answers to others."""
+    return records.misfits(unpack(arrays, "ids")) if "ids" + OFFSETS in arrays else []
+
+
+def example(folder: Path, records: PublicRecords | None = None) -> Path:
+    """The same text for each record; without records two made-up ones, one of them with two hypotheses."""
+    if records is None:
+        found = Outputs(
+            ["1", "2"], np.array([1, 2]), ["A good day.", "No idea.", "No notion."],
+            confidences=np.array([1.0, 0.6, 0.4]), uncertainties={"uncertainty": np.array([0.1, 0.7])},
+        )  # fmt: skip
+    else:
+        count = len(records.ids)
+        found = Outputs(
+            [*records.ids], np.ones(count, np.int64), ["A text."] * count, confidences=np.ones(count),
+            uncertainties={"uncertainty": np.linspace(0.5, 1.5, count).round(4)},
+        )  # fmt: skip
     return outputs.write(folder / "example.jsonl", found)
 
 
@@ -85,4 +120,6 @@ INTAKE = Intake(
     parse, restore, (".jsonl", ".jsonl.gz", ".csv", ".tsv", ".parquet"),
     "JSON lines with `id`, `hypotheses` and `uncertainty`, as the published submissions, or a table of one system.",
     example,
+    records,
+    misfits,
 )  # fmt: skip

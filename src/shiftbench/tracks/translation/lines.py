@@ -6,7 +6,7 @@ import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -44,6 +44,11 @@ class Problems:
         self._counts[key] = self._counts.get(key, 0) + 1 + more
         if len(self._kept.setdefault(key, [])) < problem.MOST_LISTED:
             self._kept[key].append(f"{self._name}: {where}: {what}" if str(where) else f"{self._name}: {what}")
+
+    def include(self, problems: Sequence[str]) -> None:
+        """Note problems that name their file."""
+        for each in problems:
+            self._kept[each], self._counts[each] = [each], 1
 
     def listed(self) -> list[str]:
         """All that were noted, in the order of their kinds."""

@@ -13,9 +13,8 @@ from shiftbench.io import tables
 from shiftbench.io.tables import problem
 from shiftbench.partition import read_manifest
 from shiftbench.pipeline.settings import Settings
-from shiftbench.track import Example, Option, Prepared, Task, Track
+from shiftbench.track import Example, Option, Prepared, Task, Track, table_submission
 from shiftbench.track.table_scores import TableTruth
-from shiftbench.track.table_submission import INTAKE
 from shiftbench.track.tabular import run_of
 from shiftbench.track.withholding import TableInputs
 from shiftbench.tracks.weather import baselines, example, memory, preparation, schema
@@ -95,6 +94,6 @@ TRACK = Track(
     experiments=tuple(EXPERIMENTS),
     archives=ARCHIVES,
     paper=PAPER,
-    intake=INTAKE,
+    intake=table_submission.intake({"classification": tuple(map(str, schema.CODES))}),
     withhold=TableInputs(preparation.prepare, next(iter(EXPERIMENTS)), schema.FEATURES).withhold,
 )

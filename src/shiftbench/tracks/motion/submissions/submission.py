@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shiftbench import argument, check
+from shiftbench.check import Vector
 from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
 from shiftbench.io import files, tables
 from shiftbench.tracks.motion.scenes import protobuf
@@ -28,12 +29,14 @@ class Reading:
     """The contents of a file.
 
     submission: None if there are problems. problems: all of them, each with the name of the file. requests: of the
-    file, as far as known, so that invalid predictions can still be compared with the truth.
+    file, as far as known, so that invalid predictions can still be compared with the truth. uncertainty: of these, as
+    it stands in the file.
     """
 
     submission: Submission | None
     problems: tuple[str, ...] = ()
     requests: Requests | None = None
+    uncertainty: Vector | None = None
 
 
 def read_submission(path: str | os.PathLike[str]) -> Submission:
@@ -67,7 +70,8 @@ def reading(path: str | os.PathLike[str]) -> Reading:
         raise
     except ShiftbenchError as error:
         problems = [*problems, *error.problems]
-    return Reading(None if problems else submission, tuple(_of_file(file, problems)), _requests(fields))
+    held = None if problems else submission
+    return Reading(held, tuple(_of_file(file, problems)), _requests(fields), fields.get("uncertainty"))
 
 
 def _unpacked(file: Path) -> tuple[dict[str, Any], list[str]]:

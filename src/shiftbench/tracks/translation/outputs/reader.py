@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import quoted
+from shiftbench.errors import TableError, quoted
 from shiftbench.io.tables import problem
 from shiftbench.tracks.translation import lines
 from shiftbench.tracks.translation.outputs.candidates import Place, Texts, number
@@ -25,6 +25,14 @@ OF_SINGLE = ("log_probability", "token_log_probabilities", "tokens")  # that may
 RESERVED = {"id", "source", "samples", "correct", *NUMBERS, *SEVERAL, *SINGLE, *REFERENCES, *UNCERTAINTIES}
 MOST_NAMED = 15  # columns in a message
 FLAGS: Mapping[Any, bool] = {True: True, False: False, "0": False, "1": True, "false": False, "true": True}
+
+
+class PartlyValid(TableError):
+    """Problems of records; and the ids and, by measure, the uncertainties [K, N] that could be read all the same."""
+
+    def __init__(self, *problems: str, ids: Sequence[str], measures: Sequence[str], uncertainties: Any) -> None:
+        super().__init__(*problems)
+        self.ids, self.measures, self.uncertainties = ids, measures, uncertainties
 
 
 class Reader:
@@ -135,7 +143,7 @@ class Reader:
         """All that was read.
 
         Raises:
-            TableError: with all problems.
+            PartlyValid: with all problems.
         """
         if not self._places and not self.problems:
             self.problems.add("", "expected at least one record, found none. Was its writing cut off?")
@@ -155,7 +163,8 @@ class Reader:
         sources = self._whole("source", self._columns.pop("source", []))
         references = self._whole("reference", self._columns.pop("references", []))
         measures = {name: self._whole(f"uncertainty {name!r}", each) for name, each in self._uncertainties.items()}
-        self.problems.require_none()
+        if self.problems:
+            raise self._partly()
         found: dict[str, Any] = answers or samples or {"texts": [], "counts": np.zeros(len(ids), np.int64)}
         found |= {key: values if values is None else np.array(values) for key, values in of_records.items()}
         return Outputs(
@@ -168,6 +177,14 @@ class Reader:
             uncertainties={name: np.array(each) for name, each in measures.items()},
             columns=self._columns,
         )
+
+    def _partly(self) -> PartlyValid:
+        """All problems, with what can be checked further: of uncertainties the records that have all of them."""
+        ids = [*self._ids] or [str(at) for at in range(1, len(self._places) + 1)]
+        columns = {name: values for name, values in self._uncertainties.items() if len(values) == len(self._places)}
+        held = np.array([*columns.values()], dtype=np.float64).reshape(len(columns), len(self._places))
+        whole = held[:, np.isfinite(held).all(axis=0)]
+        return PartlyValid(*self.problems.listed(), ids=ids, measures=[*columns], uncertainties=whole)
 
     def _all_ids(self) -> list[str]:
         """The ids; where no record has one, the numbers of the records from 1."""

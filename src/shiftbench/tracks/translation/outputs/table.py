@@ -56,10 +56,16 @@ def read_systems(path: Path, *, names: lines.Names | None = None, progress: Prog
         systems = {"": columns["hypothesis"]}
     readers = {system: Reader(lines.Problems(path)) for system in systems or [""]}
     texts = {name for name in header if SYSTEM.fullmatch(name)}
-    for line, cells in found:
-        row = dict(zip(header, cells, strict=True))
-        for system, reader in readers.items():
-            reader.record(line, _record(row, columns, systems.get(system), texts))
+    uneven: tuple[str, ...] = ()
+    try:
+        for line, cells in found:
+            row = dict(zip(header, cells, strict=True))
+            for system, reader in readers.items():
+                reader.record(line, _record(row, columns, systems.get(system), texts))
+    except TableError as error:  # after the last row: what is wrong with others is told, too
+        uneven = error.problems
+    for reader in readers.values():
+        reader.problems.include(uneven)
     return {system: reader.outputs() for system, reader in readers.items()}
 
 

@@ -1,0 +1,82 @@
+"""What everybody may know of the records of a phase: with it a file is checked before it meets any label."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shiftbench.errors import TableError, counted, first_line
+from shiftbench.io import files
+
+FILE = "records.json"
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class PublicRecords:
+    """The ids of the records that are scored, sorted, so that their order tells nothing.
+
+    facts: what else may be known of them, for JSON, such as the grids of scans; nothing that tells labels.
+    """
+
+    ids: Sequence[str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ids: Iterable[str], **facts: Any) -> PublicRecords:
+        """The records of these ids, in any order."""
+        return cls(sorted(ids), facts)
+
+    def write(self, path: Path) -> Path:
+        """Write them as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return files.write_text(path, json.dumps({**self.facts, "ids": [*self.ids]}) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> PublicRecords:
+        """Read what `write` wrote.
+
+        Raises:
+            TableError: for anything else.
+        """
+        return cls.parse(files.read_text(path), path.name)
+
+    @classmethod
+    def parse(cls, text: str | bytes, where: str) -> PublicRecords:
+        """What `write` writes; raises as `read` does."""
+        try:
+            facts = json.loads(text)
+            ids = facts.pop("ids")
+            if not (isinstance(ids, list) and all(type(each) is str for each in ids)):
+                raise ValueError("other ids than texts")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise TableError(
+                f"{where}: expected the ids of records, found: {first_line(error)}. It is made when a challenge is "
+                "sealed."
+            ) from None
+        return cls(ids, facts)
+
+    def misfits(self, given: Sequence[str]) -> list[str]:
+        """Records without a prediction, and predictions without a record.
+
+        given: the ids of predictions, those that are known twice or more included.
+        """
+        held, known = {*given}, {*self.ids}
+        missing = [each for each in self.ids if each not in held]
+        foreign = [each for each in dict.fromkeys(given) if each not in known]
+        found = []
+        if missing:
+            absent = f"{len(missing):,} of {counted(len(self.ids), 'record')} ({shown(missing)})"
+            found.append(f"expected a prediction of each record, found none for {absent}. Compare with the inputs.")
+        if foreign:
+            others = f"{counted(len(foreign), 'other')} among {counted(len(held), 'id')} ({shown(foreign)})"
+            found.append(f"expected records of this board alone, found {others}. Compare with the inputs.")
+        return found
+
+
+def shown(names: Sequence[str]) -> str:
+    """The first names; "such as" them if there are more."""
+    return f"{'such as ' * (len(names) > MOST_NAMED)}{', '.join(names[:MOST_NAMED])}"
