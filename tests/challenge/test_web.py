@@ -433,4 +433,7 @@ def test_a_fault_of_the_server_is_told_without_its_words(server: Server, monkeyp
         answer = client.get(path)
         assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (500, kind)
         assert "expected a server without faults" in answer.text.lower()
+        assert "that it happened at 2023-11-14 22:13:20 utc" in answer.text.lower()
         assert SECRET not in answer.text
+    client.cookies = visitor.joined("anna@example.org").client.cookies
+    assert 'href="/account"' in client.get("/").text  # nobody seems to be signed out by it

@@ -122,6 +122,7 @@ def serve(
     listening = _listening(host, port)
     references.queue(folder, state, server.challenge, server.ledger)
     address = f"http://{host}:{listening.getsockname()[1]}"
+    _say_missing_key(server, state)
     _say_layers(scores=workers > 0)
     say(f"open:   {address}/")
     if link := _admin_link(server, address):
@@ -137,6 +138,17 @@ def serve(
         say("ended")
     finally:
         processes.close()
+
+
+def _say_missing_key(server: Server, state: Path) -> None:
+    """Warn where the log was signed by a key that is not here, as after a move to another database."""
+    from shiftbench.challenge import archive, receipts
+
+    if not (state / receipts.KEY).exists() and (entries := server.ledger.log_size()):
+        note(
+            f"warning: the log is {entries:,} long, and {state} has no {receipts.KEY}: the first receipt makes another "
+            f"key, and those of before fail. End this server, and copy {', '.join(archive.KEPT)} from the old state."
+        )
 
 
 def _wrong_proxies(text: str) -> list[str]:

@@ -16,6 +16,7 @@ from shiftbench.challenge import definition, forms, manifest, receipts, referenc
 from shiftbench.challenge.definition import Board
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import NewScore
+from shiftbench.challenge.web.server import opened
 from tests.challenge.scoring.challenges import parsed
 from tests.cli.conftest import Shiftbench
 
@@ -198,6 +199,21 @@ def test_an_export_fills_another_server(shiftbench: Shiftbench, ledger: Ledger):
     assert "expected an empty ledger" in shiftbench("challenge", "import", "wind", "a.jsonl").err
     Path("c.jsonl").write_bytes(b"\xff\xfe")
     assert "another file" in shiftbench("challenge", "import", "wind", "c.jsonl", "--state", "third").err
+
+
+def test_a_server_whose_log_was_signed_by_a_key_that_is_elsewhere_says_so(
+    ledger: Ledger, wind: Path, capsys: pytest.CaptureFixture[str]
+):
+    from shiftbench.cli.serving import _say_missing_key
+
+    state = wind.with_name("wind.state")
+    server = opened(wind, state)
+    _say_missing_key(server, state)
+    assert "the log is 1 long, and" in capsys.readouterr().err
+    assert not (state / receipts.KEY).exists()
+    receipts.Key.of(state)
+    _say_missing_key(server, state)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_phase_that_goes_on_is_neither_concluded_nor_released(shiftbench: Shiftbench, ledger: Ledger):

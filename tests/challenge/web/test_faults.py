@@ -148,6 +148,17 @@ def test_an_upload_goes_on_after_the_disk_was_full(served: Server, anna: Sender,
     assert [*(served.uploads.state / "uploads").iterdir()] == []
 
 
+def test_a_form_whose_file_finds_the_disk_full_takes_no_quota(served: Server, anna: Sender, monkeypatch):
+    form = {"data": {"csrf": anna.visitor.csrf()}, "files": {"file": ("answers.csv", DATA)}}
+    with monkeypatch.context() as patched:
+        patched.setattr(uploads, "_write", _full(errno.ENOSPC))
+        failed = anna.api.post("/boards/table/submit", **form)
+    assert (failed.status_code, "Try again later" in failed.text) == (507, True)
+    assert served.ledger.unfinished() == []
+    assert anna.api.post("/boards/table/submit", **form).status_code == 303
+    assert anna.left(served) == (1, 0)
+
+
 def _full(code: int) -> Callable[..., None]:
     def write(*_: object) -> None:
         raise OSError(code, "full")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -182,6 +183,17 @@ def test_corrected_labels_make_old_scores_obsolete_with_a_reason(own_world: Worl
     own = own_world.roles["participant"].client.get(f"/submissions/{number}").text
     assert "Two stations were wrong." in own
     assert own_world.roles["visitor"].client.get(f"{API}/boards/table/development").json()["rows"] == []
+
+
+def test_rows_name_the_version_that_differs_and_no_other(own_world: World) -> None:
+    visitor, eve = own_world.roles["visitor"].client, own_world.user("eve")
+    assert "Scored with labels <code>1abe15</code> by <code>shiftbench 1</code>" in visitor.get("/boards/table").text
+    own_world.server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
+    own_world.scored(eve, OPEN, replace(score(0.4), scorer="shiftbench 2"))
+    page = visitor.get("/boards/table").text
+    assert "several versions of the scorer: each row" in page
+    assert all(f"<small>shiftbench {n}</small>" in page for n in (1, 2))
+    assert "<small>labels 1abe15" not in page
 
 
 def test_visitors_get_a_kept_page_without_a_token_that_follows_the_ledger(own_world: World) -> None:

@@ -232,17 +232,21 @@ class _Shown:
 
     async def broken(self, request: Request, _error: Exception) -> Response:
         """A fault of the server: its words are for the log alone, as they may be about labels."""
-        problems = ["expected a server without faults, found one: it is in the server's log. Tell the organisers when."]
+        at = moment(self.server.clock())
+        problems = [
+            "expected a server without faults, found one, which is in the server's log. Tell the organisers that it "
+            f"happened at {at:%Y-%m-%d %H:%M:%S} UTC."
+        ]
         if request.url.path.startswith("/api/"):
             return JSONResponse({"problems": problems}, 500)
-        visit = Visit(self.server, None, "", path=request.path_params)
+        visit = await run_in_threadpool(self._anybody, request)
         return self._html(request, "problem.html", visit, {"problems": problems, "status": 500}, 500)
 
     def _anybody(self, request: Request) -> Visit:
         """Whoever it is; a visitor where the ledger cannot tell."""
         try:
             return self._visit(request, "anyone")
-        except Refused:
+        except Exception:  # whatever is broken may be broken here, too
             return Visit(self.server, None, request.cookies.get(COOKIE, ""), path=request.path_params)
 
 
@@ -267,7 +271,7 @@ def _status_and_problems(error: Exception) -> tuple[int, list[str]]:
     if isinstance(error, HTTPException):
         return error.status_code, [str(error.detail)]
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return 507, ["expected room on the server's disk, found none. Send the rest later: nothing is lost."]
+        return 507, ["expected room on the server's disk, found none. Try again later; an upload in pieces goes on."]
     return 503, ["expected the server's disk, found it busy or away. Try again."]
 
 

@@ -8,6 +8,7 @@ import hmac
 import html
 import ipaddress
 import json
+import math
 import re
 import secrets
 import threading
@@ -91,11 +92,11 @@ class Rates:
             if len(self._left) > self.MOST:
                 self._left.popitem(last=False)
         if left < 1:
-            raise _too_often(per_minute)
+            raise _too_often(per_minute, "of these requests")
 
 
-def _too_often(per_minute: int) -> Refused:
-    return Refused(f"expected at most {per_minute} of these requests a minute. Wait a minute.", status=429)
+def _too_often(per_minute: int, what: str = "passwords or codes tried") -> Refused:
+    return Refused(f"expected at most {per_minute} {what} a minute, found more. Wait a minute.", status=429)
 
 
 def place(address: str) -> str:
@@ -245,7 +246,7 @@ class _Body:
 
     def __init__(self, receive: Receive, most: int, limits: Limits) -> None:
         self.receive, self.most, self.limits = receive, most, limits
-        self.count, self.start, self.ended = 0, time.monotonic(), False
+        self.count, self.start, self.ended = 0, math.nan, False
 
     def declared(self, scope: Scope) -> None:
         length = dict(scope["headers"]).get(b"content-length", b"0")
@@ -262,6 +263,8 @@ class _Body:
     async def __call__(self) -> Message:
         if self.ended:  # waits until the client has gone
             return await self.receive()
+        if math.isnan(self.start):  # what the server did before is not the client's time
+            self.start = time.monotonic()
         try:
             message = await asyncio.wait_for(self.receive(), self.limits.seconds)
         except TimeoutError:

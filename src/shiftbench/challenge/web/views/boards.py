@@ -56,6 +56,7 @@ def board(visit: Visit) -> Mapping[str, Any]:
     team = visit.user.team_name if visit.user else None
     standing = seen.standing(server, chosen, during)
     sides = _sides(server, chosen, standing)
+    used = {"labels": {row.labels for row in standing.rows}, "scorer": {row.scorer for row in standing.rows}}
     values = {
         "board": seen.board(server, chosen), "metric": server.metric(chosen), "standing": standing,
         "phase": standing.phase, "team": team, "numbers": numbers.of(server.metric(chosen), standing.rows),
@@ -63,7 +64,8 @@ def board(visit: Visit) -> Mapping[str, Any]:
         "strips": figure.strips(server.metric(chosen), standing.rows),
         "sides": Markup(figure.sides(server.metric(chosen), sides)),
         "undrawn": sum(not each for each in sides.values()),
-        "versions": sorted({(row.labels, row.scorer) for row in standing.rows}), "quota": None, "form": None,
+        "used": {name: sorted(found) for name, found in used.items()}, "quota": None, "form": None,
+        "differing": [name for name, found in used.items() if len(found) > 1],
     }  # fmt: skip
     if visit.user is not None and visit.user.team is not None and standing.phase.state == "open":
         values |= {"quota": server.ledger.quota(chosen.slug, during, visit.user.team), "form": _form(chosen)}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from shiftbench.challenge.store.records import WAITING, Refused
 from shiftbench.challenge.web import numbers, seen
 from shiftbench.challenge.web.security import CHUNK
 from shiftbench.challenge.web.visit import MOST_NAME, Next, Visit, whole
+from shiftbench.errors import ShiftbenchError
 
 AT_ONCE = 100
 
@@ -47,8 +49,13 @@ def submit(visit: Visit) -> Next:
     server, user, file = visit.server, visit.account, visit.file
     name = file_name(file.name)
     upload = server.begin(user, visit.path["board"], visit.form.get("phase") or None, (name, file.size), None)
-    while data := file.stream.read(CHUNK):
-        upload = server.uploads.append(upload.id, upload.received, data)
+    try:
+        while data := file.stream.read(CHUNK):
+            upload = server.uploads.append(upload.id, upload.received, data)
+    except Exception:  # a form cannot go on with it: it takes no quota
+        with suppress(ShiftbenchError, OSError):
+            server.discard(user, upload.id)
+        raise
     return Next(f"/submissions/{server.uploads.complete(upload.id)}")
 
 
