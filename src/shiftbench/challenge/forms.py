@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from shiftbench.challenge.definition import TABLE, Board
-from shiftbench.errors import MissingExtraError, PredictionsError, SettingsError, ShiftbenchError, quoted
+from shiftbench.errors import MissingExtraError, PredictionsError, SettingsError, ShiftbenchError, counted, quoted
 from shiftbench.track import Arrays, Intake, PublicRecords, Task
 from shiftbench.track.contract import ScoredFiles
 from shiftbench.track.parsed import array, unpack
@@ -80,7 +80,7 @@ def validated(intake: Intake, file: Path, records: PublicRecords | None) -> tupl
         raise
     except ShiftbenchError as error:
         arrays, found, refused = getattr(error, "arrays", {}), [*error.problems], True
-    found += [*problems(arrays), *misfits(intake, arrays, records)]
+    found += problems(intake, arrays, records)
     if refused:  # what does not refuse a file alone is told as well
         found += [each for each in remarks(arrays) if not any(told.startswith(_named(each)) for told in found)]
     return arrays, unique(found)
@@ -91,14 +91,25 @@ def _named(remark: str) -> str:
     return f"{remark.partition(':')[0]}: expected"
 
 
-def problems(arrays: Arrays) -> list[str]:
-    """Uncertainties that find no errors."""
-    return [
-        f"{name}: expected values that differ, found {values[0]:g} for each of {len(values):,} records. Give each "
-        "record its own, higher where it is less certain."
-        for name, values in _uncertainties(arrays)
-        if len(values) > 1 and bool((values == values[0]).all())
-    ]
+def problems(intake: Intake, arrays: Arrays, records: PublicRecords | None) -> list[str]:
+    """What is wrong with arrays: uncertainties that find no errors, and predictions that do not fit the records.
+
+    Of a file of which nothing could be read, nothing else is told.
+    """
+    if not arrays:
+        return []
+    found = list[str]()
+    try:
+        found += [
+            f"{name}: expected values that differ, found {values[0]:g} for each of {counted(len(values), 'record')}. "
+            "Give each record its own, higher where it is less certain."
+            for name, values in _uncertainties(arrays)
+            if len(values) > 1 and bool((values == values[0]).all())
+        ]
+        found += intake.misfits(arrays, records) if records is not None else ()
+    except ShiftbenchError as error:  # arrays of another kind, which no reader of ours makes
+        found += error.problems
+    return found
 
 
 def remarks(arrays: Arrays) -> list[str]:
@@ -108,20 +119,11 @@ def remarks(arrays: Arrays) -> list[str]:
         if count := int((values < 0).sum()):
             all_of_them = count == len(values)
             odd = "all values are negative, like log-probabilities" if all_of_them else (
-                f"{count:,} of {len(values):,} values {'is' if count == 1 else 'are'} negative, which no variance is"
+                f"{count:,} of {counted(len(values), 'value')} {'is' if count == 1 else 'are'} negative, which no "
+                "variance is"
             )  # fmt: skip
             found.append(f"{name}: {odd}; higher must mean less certain. Is it the sign?")
     return found
-
-
-def misfits(intake: Intake, arrays: Arrays, records: PublicRecords | None) -> list[str]:
-    """Why predictions do not fit the records of a phase; nothing of a file of which nothing could be read."""
-    if records is None or not arrays:
-        return []
-    try:
-        return [*intake.misfits(arrays, records)]
-    except ShiftbenchError as error:
-        return [*error.problems]
 
 
 def unique(found: Iterable[str]) -> list[str]:

@@ -31,9 +31,9 @@ class PublicRecords:
         return cls(sorted(ids), facts)
 
     def write(self, path: Path) -> Path:
-        """Write them as JSON."""
+        """Write them as JSON, facts in the order of their names: that of labels may tell what is shifted."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        return files.write_text(path, json.dumps({**self.facts, "ids": [*self.ids]}) + "\n")
+        return files.write_text(path, json.dumps({**self.facts, "ids": [*self.ids]}, sort_keys=True) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> PublicRecords:

@@ -13,19 +13,20 @@ import polars as pl
 import pytest
 
 from shiftbench import tracks
-from shiftbench.challenge import creation, definition, forms, manifest
+from shiftbench.challenge import creation, definition, forms, manifest, sandbox, scoring
 from shiftbench.challenge.creation import Terms
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
-from shiftbench.track import ScoredFiles
+from shiftbench.track import PublicRecords, ScoredFiles
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.scenes import protobuf
 from shiftbench.tracks.motion.scenes.scene import read_scene
 from shiftbench.tracks.motion.submissions.submission import write_submission
 from shiftbench.tracks.motion.submissions.submitted import Submission
+from shiftbench.tracks.weather.schema import CODES
 
 ROWS = {"weather": 1500, "motion": 20, "lesions": 10, "translation": 100}
-TASKS = {"weather": "regression", "translation": tracks.track("translation").tasks[0].name}
+TASKS = {"weather": "regression", "motion": "cnll", "translation": tracks.track("translation").tasks[0].name}
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +137,137 @@ def test_a_track_that_divides_nothing_says_what_to_do(monkeypatch: pytest.Monkey
 
 def scored(folder: Path, file: Path, aside: Path) -> ScoredFiles:
     """A file as the server takes and scores it in the hidden phase, without its sandbox."""
-    form = forms.of(definition.read(folder / "challenge.toml").boards[0])
-    arrays = form.intake.parse(file)
-    assert forms.problems(arrays) == []
+    (board,) = definition.read(folder / "challenge.toml").boards
+    form = forms.of(board)
+    arrays, problems = forms.validated(form.intake, file, manifest.records(folder, board, "evaluation"))
+    assert problems == []
     return form.score({"mine": arrays}, manifest.truth(folder, "main", "evaluation"), aside)
+
+
+def records_of(folder: Path) -> Path:
+    path = manifest.records_file(folder, "main", "evaluation")
+    assert path is not None
+    return path
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_example_of_a_submission_answers_every_record_and_is_scored(
+    name: str, made: Callable[[str], Path], tmp_path: Path
+):
+    (example,) = (made(name) / "public/main/evaluation").glob("example.*")
+    ((records, (system,)),) = scored(made(name), example, tmp_path).parts
+    assert len(system.errors) == len(PublicRecords.read(records_of(made(name))).ids) == len(records.shifted)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_labels_in_a_folder_get_the_same_example_and_records(name: str, made: Callable[[str], Path], tmp_path: Path):
+    truth = manifest.truth(made(name), "main", "evaluation")
+    terms = Terms(name, task=TASKS.get(name, ""))
+    creation.add(tmp_path / "c", terms, creation.from_files(terms, track=name, truths={"evaluation": truth}))
+    place = tmp_path / "c/public/main/evaluation"
+    assert {path.name.split(".")[0] for path in place.iterdir()} == {"example", "records"}
+    for path in place.iterdir():
+        assert path.read_bytes() == (made(name) / "public/main/evaluation" / path.name).read_bytes()
+
+
+def test_classes_of_a_track_are_in_its_example(made: Callable[[str], Path], tmp_path: Path):
+    truth = manifest.truth(made("weather"), "main", "evaluation")
+    terms = Terms("Classes", task="classification", metric="accuracy")
+    creation.add(tmp_path / "c", terms, creation.from_files(terms, track="weather", truths={"evaluation": truth}))
+    example = tmp_path / "c/public/main/evaluation/example.csv"
+    assert pl.read_csv(example).columns == ["id", *(f"probability_{code}" for code in CODES)]
+    ((records, _),) = scored(tmp_path / "c", example, tmp_path).parts
+    assert records.n == pl.read_parquet(truth).height
+    (board,) = definition.read(tmp_path / "c/challenge.toml").boards
+    regression = next((made("weather") / "public/main/evaluation").glob("example.*"))
+    told = scoring.validate(board, regression, PublicRecords.read(records_of(tmp_path / "c")))
+    assert "expected predictions of a classification, found those of a regression" in told[0]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_public_records_have_an_order_that_tells_nothing(name: str, made: Callable[[str], Path]):
+    def orders(value: object) -> list[list[str]]:
+        return [[*value], *(each for own in value.values() for each in orders(own))] if isinstance(value, dict) else []
+
+    text = records_of(made(name)).read_text("utf-8")
+    held = json.loads(text)
+    assert [*orders(held), held["ids"]] == [sorted(each) for each in [*orders(held), held["ids"]]]
+    assert not {"site", "part", "shifted", "brain", "gt"} & {*held}
+
+
+# --- everything that is wrong -----------------------------------------------------------------------------------------
+
+
+def wrong_trajectories(example: Path, folder: Path) -> tuple[Path, list[str]]:
+    rows = pl.read_parquet(example)
+    paths = rows["trajectories"].to_list()
+    paths[1][0][3][0] = float("nan")
+    kinds = rows.schema["trajectories"]
+    rows = rows.with_columns(
+        uncertainty=pl.Series([-1.0, *rows["uncertainty"][1:]]), trajectories=pl.Series(paths, dtype=kinds)
+    )
+    given = pl.concat([rows[:-1], rows[2:3], rows[2:3].with_columns(scene_id=pl.lit("foreign"))])
+    given.write_parquet(folder / "mine.parquet")
+    one, twice, last = (f"{rows['scene_id'][k]}/{rows['track_id'][k]}" for k in (1, 2, -1))
+    told = [f"more than one of {twice}", f"found nan in {one}", f"({last})", "(foreign/", "1 of "]
+    return folder / "mine.parquet", [*told, "is negative"]
+
+
+def wrong_texts(example: Path, folder: Path) -> tuple[Path, list[str]]:
+    lines = [json.loads(line) for line in example.read_text("utf-8").splitlines()]
+    lines[0]["uncertainty"], lines[1]["uncertainty"] = -1.0, float("nan")
+    last = lines.pop()
+    given = [*lines, lines[2], {**lines[3], "id": "foreign"}]
+    (folder / "mine.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))
+    told = ["found nan", f"found '{lines[2]['id']}', which line 3 has", f"({last['id']})", "(foreign)", "is negative"]
+    return folder / "mine.jsonl", told
+
+
+def wrong_maps(example: Path, folder: Path) -> tuple[Path, list[str]]:
+    given = list[tuple[str, bytes]]()
+    with zipfile.ZipFile(example) as archive:
+        one, two, three, last = archive.namelist()
+        archive.extractall(folder)
+    values, affine = nifti.read_image(folder / one)
+
+    def add(name: str, array: np.ndarray) -> None:
+        given.append((name, nifti.write(folder / name, array, affine).read_bytes()))
+
+    add(one, values)
+    add(one, values)
+    add(f"{one.partition('_')[0]}_probability.nii.gz", values)
+    add(two, np.full_like(values, np.nan))
+    add(f"{two.partition('_')[0]}_seg.nii.gz", np.zeros((3, 4, 5), dtype=bool))
+    add(three, np.full_like(values, 0.9))
+    add(three.replace("prob", "entropy_of_expected"), np.full_like(values, -0.5))
+    add("foreign_prob.nii.gz", values)
+    with zipfile.ZipFile(folder / "mine.zip", "w") as archive:
+        for name, data in given:
+            archive.writestr(zipfile.ZipInfo(name), data)
+    told = [
+        f"{one}: expected each file once", f"such file of {one[:2]}", f"{two}: expected finite numbers", "3 × 4 × 5",
+        "expected uncertainties >= 0 in lesions, higher is less certain, found -0.5", f"({last.partition('_')[0]})",
+        "(foreign_prob.nii.gz)",
+    ]  # fmt: skip
+    return folder / "mine.zip", told
+
+
+WRONG = {"motion": wrong_trajectories, "translation": wrong_texts, "lesions": wrong_maps}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_everything_that_is_wrong_is_told_at_once_here_and_by_the_reader_of_the_server(
+    name: str, made: Callable[[str], Path], tmp_path: Path
+):
+    (board,) = definition.read(made(name) / "challenge.toml").boards
+    (example,) = (made(name) / "public/main/evaluation").glob("example.*")
+    file, wanted = WRONG[name](example, tmp_path)
+    place = records_of(made(name))
+    told = scoring.validate(board, file, PublicRecords.read(place))
+    assert [word for word in wanted if word not in "\n".join(told)] == []
+    with pytest.raises(sandbox.Refused) as refused:
+        sandbox.parse(board, file, tmp_path / "parsed", records=place)
+    assert [*refused.value.problems] == [each.replace(f"{tmp_path}/", "") for each in told]
 
 
 def test_maps_of_hidden_patients_are_scored(made: Callable[[str], Path], tmp_path: Path):

@@ -1,6 +1,7 @@
 """Whatever strangers hand in becomes plain arrays or problems in words, and arrays become predictions or problems."""
 
 import shutil
+import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 
 from shiftbench.assessment import fingerprints, predictions
 from shiftbench.assessment.predictions import Predictions
+from shiftbench.challenge import forms, scoring
+from shiftbench.challenge.definition import Board, Phase
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchError
-from shiftbench.track import Intake, table_submission
+from shiftbench.track import Intake, PublicRecords, table_submission
 from shiftbench.track.parsed import pack, unpack
 from shiftbench.tracks import names, track
 from shiftbench.tracks.lesions import nifti
@@ -49,7 +52,7 @@ def test_every_track_of_the_package_takes_predictions_of_strangers():
 def test_an_example_becomes_arrays_of_numbers_and_predictions_again(name, tmp_path):
     intake = _intake(name)
     (tmp_path / "restored").mkdir()
-    file = intake.example(tmp_path)
+    file = intake.example(tmp_path, None)
     assert file.name.endswith(intake.suffixes)
     arrays = intake.parse(file)
     assert all(values.dtype.kind in "biuf" for values in arrays.values())
@@ -63,7 +66,7 @@ def test_an_example_becomes_arrays_of_numbers_and_predictions_again(name, tmp_pa
 @pytest.mark.parametrize("name", INTAKES)
 def test_arrays_that_are_missing_or_of_another_kind_never_become_predictions(name, tmp_path):
     intake = _intake(name)
-    arrays = dict(intake.parse(intake.example(tmp_path)))
+    arrays = dict(intake.parse(intake.example(tmp_path, None)))
     lengths = {key for key, values in arrays.items() if values.ndim}
     for number, key in enumerate(sorted(lengths)):
         for broken in ({k: v for k, v in arrays.items() if k != key}, {**arrays, key: np.zeros((2, 2, 2, 2, 2))}):
@@ -80,7 +83,7 @@ def test_arrays_that_are_missing_or_of_another_kind_never_become_predictions(nam
 @given(data=st.data())
 def test_damaged_and_random_files_are_refused_in_words(name, tmp_path, data):
     intake = _intake(name)
-    good = intake.example(tmp_path).read_bytes()
+    good = intake.example(tmp_path, None).read_bytes()
     suffix = data.draw(st.sampled_from(intake.suffixes))
     if data.draw(st.booleans()):
         content = data.draw(st.binary(max_size=200))
@@ -94,6 +97,109 @@ def test_damaged_and_random_files_are_refused_in_words(name, tmp_path, data):
     except ShiftbenchError:  # anything else is a fault
         return
     assert all(values.dtype.kind in "biuf" for values in arrays.values())
+
+
+# --- validators -------------------------------------------------------------------------------------------------------
+
+IDS = st.lists(st.text(max_size=8) | st.sampled_from(["1", "2", "site-1", "scene-a/1", "scene-b/7"]), max_size=5)
+GRID = {"shape": [8, 8, 8], "affine": np.diag([2.0, 2.0, 2.0, 1.0]).tolist()}
+FACTS = st.fixed_dictionaries(
+    {}, optional={
+        "answer": st.sampled_from([0.0, "cat"]), "task": st.sampled_from(["regression", "classification"]),
+        "classes": IDS, "grids": st.dictionaries(st.sampled_from(["site-1", "2"]), st.just(GRID), max_size=2),
+        "named": st.dictionaries(st.text(max_size=5), st.sampled_from(["site-1", "2"]), max_size=2),
+    },
+)  # fmt: skip
+ARRAY = st.tuples(
+    st.sampled_from(["<f8", "<f4", "<i8", "<u8", "|b1", "|u1"]), st.lists(st.integers(0, 3), min_size=1, max_size=5),
+    st.sampled_from([0.0, 1.0, -1.0, float("nan"), 7.0]),
+).map(lambda made: np.nan_to_num(np.full(made[1], made[2])).astype(made[0]) if made[0][1] != "f" else
+      np.full(made[1], made[2]).astype(made[0]))  # fmt: skip
+
+
+def _public(data: st.DataObject) -> PublicRecords:
+    return PublicRecords.of(data.draw(IDS), **data.draw(FACTS))
+
+
+def _validators() -> list[tuple[str, Intake]]:
+    return [("own table", table_submission.OWN), *((name, _intake(name)) for name in INTAKES)]
+
+
+@pytest.mark.parametrize(("name", "intake"), _validators(), ids=lambda each: each if isinstance(each, str) else "")
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_a_file_holds_and_records_there_are_problems_are_texts(name, intake, tmp_path, data):
+    example = intake.example(tmp_path, None)
+    good = example.read_bytes()
+    place = data.draw(st.integers(0, len(good) - 1))
+    content = good[:place] + data.draw(st.binary(max_size=8)) + good[place + data.draw(st.integers(0, 8)) :]
+    file = tmp_path / f"fuzz{''.join(example.suffixes)}"
+    file.write_bytes(content)
+    arrays, told = forms.validated(intake, file, _public(data))
+    assert all(type(each) is str and each for each in told)
+    assert all(values.dtype.kind in "biuf" for values in arrays.values())
+    assert not told or len({*told}) == len(told)
+
+
+@pytest.mark.parametrize(("name", "intake"), _validators(), ids=lambda each: each if isinstance(each, str) else "")
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_arrays_a_deceived_reader_gives_the_scorer_gets_problems_in_words(name, intake, tmp_path, data):
+    arrays = dict(intake.parse(intake.example(tmp_path, None)))
+    for key in data.draw(st.lists(st.sampled_from(sorted(arrays)), max_size=3, unique=True)):
+        if data.draw(st.booleans()):
+            del arrays[key]
+        else:
+            arrays[key] = data.draw(ARRAY)
+    assert all(type(each) is str for each in forms.problems(intake, arrays, _public(data)))
+
+
+def test_an_intake_without_records_compares_nothing_and_publishes_nothing(tmp_path, monkeypatch):
+    plain = replace(_intake("power"), records=None, misfits=Intake.misfits)
+    own = replace(track("power"), name="digits", intake=plain)  # of another package, made before there were records
+    monkeypatch.setattr("shiftbench.tracks.track", lambda _: own)
+    board = Board("main", "Main", "mean_error", (Phase("final", 0),), track="digits", task=own.tasks[0].name)
+    pl.DataFrame({"id": ["1"], own.tasks[0].target: [2.0]}).write_parquet(tmp_path / "truth.parquet")
+    assert forms.records(board, tmp_path / "truth.parquet") is None
+    (tmp_path / "mine.csv").write_text("id,mean,std\nother,1,1\n")
+    assert scoring.validate(board, tmp_path / "mine.csv", PublicRecords.of(["1"])) == []
+    assert scoring.validate(replace(board, track="power"), tmp_path / "mine.csv", PublicRecords.of(["1"])) == []
+
+
+def test_a_track_of_another_package_tells_its_own_misfits(tmp_path, monkeypatch):
+    def misfits(arrays, records):
+        return [*records.misfits(unpack(arrays, "id")), "expected a green file, found a blue one."]
+
+    own = replace(track("power"), name="digits", intake=replace(_intake("power"), misfits=misfits))
+    monkeypatch.setattr("shiftbench.tracks.track", lambda _: own)
+    board = Board("main", "Main", "mean_error", (Phase("final", 0),), track="digits", task=own.tasks[0].name)
+    pl.DataFrame({"id": ["1"], own.tasks[0].target: [2.0]}).write_parquet(tmp_path / "truth.parquet")
+    records = forms.records(board, tmp_path / "truth.parquet")
+    (tmp_path / "mine.csv").write_text("id,mean,std\nother,,1\n")
+    told = "\n".join(scoring.validate(board, tmp_path / "mine.csv", records))
+    assert all(word in told for word in ("NaN", "(1)", "(other)", "blue"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"ids": 3}', '{"ids": [1]}', '{"ids": ["a"]', "[" * 100_000])
+def test_public_records_that_are_something_else_are_refused(text, tmp_path):
+    with pytest.raises(ShiftbenchError, match="expected the ids of records"):
+        PublicRecords.parse(text, "records.json")
+
+
+@given(IDS)
+def test_public_records_are_read_as_they_were_written(ids):
+    held = PublicRecords.of(ids, named={"b": "x", "a": "y"})
+    with tempfile.TemporaryDirectory() as folder:
+        assert PublicRecords.read(held.write(Path(folder) / "records.json")) == held
+
+
+def test_missing_and_foreign_records_are_counted_and_named():
+    records = PublicRecords.of(f"r{n}" for n in range(5))
+    assert records.misfits(["r0", "r1", "r2", "r3", "r4"]) == []
+    missing, foreign = records.misfits(["r4", "x", "x"])
+    assert "none for 4 of 5 records (such as r0, r1, r2)" in missing
+    assert "1 other among 2 ids (x)" in foreign
+    assert "none for 1 of 1 record (a)" in PublicRecords.of(["a"]).misfits([])[0]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
@@ -149,7 +255,7 @@ def test_answers_alone_become_distributions_only_with_variances(tmp_path):
 
 def test_flags_of_the_shift_are_dropped_since_they_could_ask_about_it(tmp_path):
     intake = _intake("motion")
-    read = read_submission(intake.example(tmp_path))
+    read = read_submission(intake.example(tmp_path, None))
     flagged = write_submission(replace(read, is_ood=np.array([True, False])), tmp_path / "flagged.parquet")
     restored = read_submission(intake.restore(intake.parse(flagged), tmp_path))
     assert not restored.is_ood.any()
@@ -260,7 +366,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path):
 
 def test_volumes_may_not_leave_their_folder_even_if_arrays_say_so(tmp_path):
     intake = _intake("lesions")
-    arrays: dict[str, Any] = dict(intake.parse(intake.example(tmp_path)))
+    arrays: dict[str, Any] = dict(intake.parse(intake.example(tmp_path, None)))
     arrays |= pack("names", ["../outside.nii"])
     with pytest.raises(ShiftbenchError, match="path of plain words"):
         intake.restore(arrays, tmp_path)

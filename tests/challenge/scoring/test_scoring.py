@@ -237,7 +237,7 @@ def _truth_of(name: str, example: Path, folder: Path) -> Path:
 @pytest.mark.parametrize("name", [each for each in names() if track(each).intake is not None])
 def test_a_submission_of_every_track_is_scored_as_its_files_are(name, tmp_path):
     intake, task = track(name).intake, track(name).tasks[0]
-    example = intake.example(tmp_path)
+    example = intake.example(tmp_path, None)
     place = tmp_path / "challenge" / "sealed" / "main" / "evaluation"
     place.mkdir(parents=True)
     _truth_of(name, example, place)
@@ -260,7 +260,7 @@ def _without_the_last(name: str, example: Path) -> None:
 @pytest.mark.parametrize("name", ["weather", "power", "motion", "translation"])
 def test_nobody_is_scored_on_some_records_alone(name, tmp_path):
     intake = track(name).intake
-    example, place = intake.example(tmp_path), tmp_path / "challenge" / "sealed" / "main" / "evaluation"
+    example, place = intake.example(tmp_path, None), tmp_path / "challenge" / "sealed" / "main" / "evaluation"
     place.mkdir(parents=True)
     _truth_of(name, example, place)
     _without_the_last(name, example)
