@@ -15,6 +15,7 @@ import shiftbench.report
 from shiftbench.report import page as page_module
 from shiftbench.report import plots
 from shiftbench.report.content import Report
+from shiftbench.report.drawing import Axis, Drawing, Panel
 from shiftbench.report.front import screen
 from shiftbench.report.front import table as front_table
 from shiftbench.report.grid import Cell, Column, Grid, Row
@@ -23,7 +24,7 @@ from shiftbench.report.page import html, tables
 from shiftbench.report.picture import Picture
 from shiftbench.report.plots import figures
 from shiftbench.report.style import COLOURS
-from shiftbench.report.svg import svg
+from shiftbench.report.svg import markup, svg
 from shiftbench.report.verdict import verdict
 from shiftbench.report.view import split_title
 
@@ -343,3 +344,9 @@ def test_the_chart_of_systems_is_called_by_the_score_that_it_shows():
     assert drawn[0].title == "Accuracy of every system (evaluation)"
     assert plots.caption("eval_summary", replace(report, systems=report.systems[:1]))[0] == "Accuracy (evaluation)"
     assert plots.caption("all_summary", errors_only())[0] == "RMSE (all records)"
+
+
+@pytest.mark.parametrize(("panels", "columns"), [(1, 1), (3, 3), (4, 4), (5, 3), (7, 4), (8, 4), (9, 3)])
+def test_panels_fill_their_rows_alike(panels: int, columns: int):
+    panel = Panel("", Axis("x", 0.0, 1.0), Axis("y", 0.0, 1.0), ())
+    assert f";--columns:{columns}" in markup(Drawing((panel,) * panels, ()), "name")

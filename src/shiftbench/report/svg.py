@@ -25,6 +25,7 @@ from shiftbench.report.drawing import (
 from shiftbench.report.style import INK, dashes
 
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+BROADEST = 1218.0  # pixels of a picture on the widest page
 SHRUNK, GROWN = 0.83, 1.25  # how far a panel on a page may leave its size to fill a row
 DIAGONAL = math.sqrt(0.5)
 
@@ -44,9 +45,11 @@ def markup(drawing: Drawing, name: str) -> str:
         for place, panel in enumerate(drawn, 1)
     ]
     least = SHRUNK * min((panel.width for panel in drawn), default=0.0)
+    most = max(1, int(BROADEST // least)) if drawn else 1
+    columns = math.ceil(len(drawn) / math.ceil(len(drawn) / most)) if drawn else 1  # five are three and two
     keys = [f"<span>{_svg(sample(entry))} {escape(entry.text)}</span>" for entry in drawing.legend]
     legend = f'\n<div class="legend">{"".join(keys)}</div>' if keys else ""
-    return f'<div class="panels" style="--least:{least:.0f}px">{"".join(shown)}</div>{legend}'
+    return f'<div class="panels" style="--least:{least:.0f}px;--columns:{columns}">{"".join(shown)}</div>{legend}'
 
 
 def _svg(drawn: Drawn, name: str = "", paper: str = "", space: str = "") -> str:
