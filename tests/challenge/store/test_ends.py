@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from shiftbench.challenge.store.records import Announcement, Final, Refused
+from shiftbench.challenge.store.records import Announcement, CommandLine, Final, Refused
 
 from .world import HIDDEN, MIDNIGHT, OPEN, World, score
 
@@ -152,6 +152,17 @@ def test_every_act_of_an_organiser_is_in_the_audit(world: World):
         "concluded", "released labels", "set the clock",
     ]  # fmt: skip
     assert {act.user for act in ledger.audit()} == {host.id, admin.id, None}
+
+
+def test_what_the_command_line_does_is_not_told_as_an_accounts(world: World):
+    world.user("admin")
+    ledger, by = world.ledger, CommandLine("anna")
+    world.clock.now = OPEN.ends
+    ledger.conclude("table", OPEN, [], by)
+    ledger.release("table", OPEN, by)
+    ledger.noted("sealed", "manifest 1abe15", by)
+    assert {(act.user, act.via) for act in ledger.audit()} == {(None, "command line (anna)")}
+    assert [act.action for act in ledger.audit()] == ["sealed", "released labels", "concluded"]
 
 
 def test_entries_stand_in_the_order_of_their_first_bytes(world: World):
