@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, combinations
+from functools import cache, cached_property
+from itertools import chain, combinations, compress
 from numbers import Integral, Real
 from statistics import NormalDist
 from typing import Any, Literal
@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 
 from shiftbench import argument
-from shiftbench.check import Vector
+from shiftbench.check import Flags, Vector
 from shiftbench.errors import FewClustersWarning, SettingsError
-from shiftbench.scores.resampling import DIFFERENCE, PLAIN, Resampler, Scale, Statistic
+from shiftbench.scores.resampling import DIFFERENCE, PLAIN, Resampler, Scale, Statistic, parts_of
 
 Kind = Literal["auto", "studentised", "percentile", "bca", "normal"]
 KINDS: tuple[Kind, ...] = ("auto", "studentised", "percentile", "bca", "normal")
@@ -100,7 +100,8 @@ class Settings:
 class Bootstrap:
     """Replicates of the same scores S of K systems on the same records.
 
-    values: [K, S]. replicates: [B, K, S], B = 0 for normal intervals. errors: [K + P, S], the standard errors of the
+    values: [K, S]. replicates: [B, K, S], B = 0 for normal intervals; NaN for scores without interval that no other
+    score needs. errors: [K + P, S], the standard errors of the
     systems' scores and of their P = K(K-1)/2 pairwise differences in the order of `combinations`; replicate_errors:
     [B, K + P, S]; None if the kind needs none. acceleration: [K + P, S], for BCa only. scales: [S], on which scores
     are studentised, with the ranges that bound their intervals; differences have neither. effective: [S], the effective
@@ -131,6 +132,10 @@ class Bootstrap:
         Every interval contains its score and stays in the score's range. A share of records at or near 0 or 1, for
         which replicates are uninformative, gets Wilson's interval for its effective number of units.
         """
+        return self._ends
+
+    @cached_property
+    def _ends(self) -> tuple[Vector, Vector]:
         ends = [self._interval(k, self.values[k], self.replicates[:, k]) for k in range(len(self.values))]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
         return low, high
@@ -154,7 +159,7 @@ class Bootstrap:
 
     def reasons(self, system: int) -> list[str]:
         """Why each score [S] of a system has no interval; empty if it has one."""
-        low, _ = self._interval(system, self.values[system], self.replicates[:, system])
+        low = self._ends[0][system]
         given = self.no_interval or ("",) * len(self.names)
         at_end = [self._at_end(system, s, value) for s, value in enumerate(self.values[system])]
         return [
@@ -393,8 +398,16 @@ def bootstrap(
                 _, errors = _evaluate(statistics, resampler, ones, linear=True)
         return Bootstrap(names, values, np.empty((0, *values.shape)), settings.level, kind, errors, **about)
 
+    kept, resampled = _resampled(statistics, np.array([not why for why in no_interval]))
+
     def replicate(b: int) -> tuple[Vector, Vector | None]:
-        return _evaluate(statistics, resampler, resampler.draw(settings.seed, b), linear=kind == "studentised")
+        return _evaluate(kept, resampler, resampler.draw(settings.seed, b), linear=kind == "studentised")
+
+    def whole(found: Any) -> Vector:
+        """An array of the scores that are resampled as one of all S."""
+        spread = np.full((*np.shape(found)[:-1], len(names)), math.nan)
+        spread[..., resampled] = found
+        return spread
 
     drawn: list[Any] = []
     with np.errstate(divide="ignore", invalid="ignore"), ThreadPoolExecutor(settings.cores) as pool:
@@ -403,22 +416,31 @@ def bootstrap(
             drawn.append(result)
             if progress is not None:
                 progress(len(drawn), settings.replicates)
-        _, errors = _evaluate(statistics, resampler, ones, linear=kind == "studentised")
+        _, errors = _evaluate(kept, resampler, ones, linear=kind == "studentised")
         if errors is not None and resampler.units <= LEFT_OUT:
-            exact = _jackknife_errors(statistics, resampler, tuple(scales) or (PLAIN,) * len(names), each)
+            own = compress(tuple(scales) or (PLAIN,) * len(names), resampled)
+            exact = _jackknife_errors(kept, resampler, [*own], each)
             errors = np.where(np.isfinite(exact), exact, errors)
-        acceleration = _acceleration(statistics, ones) if kind == "bca" else None
+        acceleration = whole(_acceleration(kept, ones)) if kind == "bca" else None
     return Bootstrap(
         names=names,
         values=values,
-        replicates=np.array([scores for scores, _ in drawn]),
+        replicates=whole([scores for scores, _ in drawn]),
         level=settings.level,
         kind=kind,
-        errors=errors,
-        replicate_errors=np.array([spread for _, spread in drawn]) if kind == "studentised" else None,
+        errors=None if errors is None else whole(errors),
+        replicate_errors=whole([spread for _, spread in drawn]) if kind == "studentised" else None,
         acceleration=acceleration,
         **about,
     )
+
+
+def _resampled(statistics: Sequence[Statistic], wanted: Flags) -> tuple[list[Statistic], Flags]:
+    """The parts of the statistics that have any score [S] with an interval, and which scores these are [S]."""
+    kept, scores = zip(*(parts_of(statistic, wanted) for statistic in statistics), strict=True)
+    if any((scores[0] != other).any() for other in scores[1:]):  # equal names, but other parts
+        return [*statistics], np.ones_like(wanted)
+    return [*kept], scores[0]
 
 
 def _warn_of_few(resampler: Resampler) -> None:

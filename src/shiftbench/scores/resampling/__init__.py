@@ -25,7 +25,7 @@ from shiftbench.scores.resampling.sets import (
     set_area,
     set_curve,
 )
-from shiftbench.scores.resampling.statistic import Joined, Ratio, Root, Statistic
+from shiftbench.scores.resampling.statistic import Joined, Ratio, Root, Statistic, parts_of
 
 __all__ = [
     "DIFFERENCE",
@@ -48,6 +48,7 @@ __all__ = [
     "Statistic",
     "Terms",
     "canonical_order",
+    "parts_of",
     "scale_between",
     "set_area",
     "set_curve",

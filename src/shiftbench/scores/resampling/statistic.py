@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shiftbench.check import Vector
+from shiftbench.check import Flags, Vector
 from shiftbench.scores.ranking import Index
 
 
@@ -68,6 +68,15 @@ class Joined:
         """The scores of all parts, [S], and their influence [S, U]."""
         values, influence = zip(*(part.linearised(counts) for part in self.parts), strict=True)
         return np.concatenate(values), np.concatenate(influence)
+
+
+def parts_of(statistic: Statistic, wanted: Flags) -> tuple[Statistic, Flags]:
+    """The parts of a statistic that have any of the wanted scores [S], and which scores these are [S]."""
+    if not isinstance(statistic, Joined):
+        return statistic, np.ones_like(wanted)
+    of_part = np.repeat(np.arange(len(statistic.parts)), [len(part.names) for part in statistic.parts])
+    kept = np.unique(of_part[wanted])
+    return Joined([statistic.parts[place] for place in kept]), np.isin(of_part, kept)
 
 
 class Ratio:
