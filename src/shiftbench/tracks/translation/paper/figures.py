@@ -120,7 +120,8 @@ def together(counts: Mapping[str, Any], sentences: int) -> Figure:
     labels = [clean(name) for name in names]
     panel.set_xticks(range(len(names)), labels, rotation=30, ha="right")
     panel.set_yticks(range(len(names)), labels)
+    # On two lines, since the names at the left, and how many they are, leave little room for one.
     panel.set_title(
-        f"Anomalies of {sentences:,} sentences: of those with the row’s, how many have the column’s, too", fontsize=9
+        f"Anomalies of {sentences:,} sentences:\nof those with the row’s, how many have the column’s, too", fontsize=9
     )
     return figure
