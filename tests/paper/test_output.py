@@ -48,3 +48,12 @@ def test_a_column_may_be_in_any_unit(tmp_path: Path) -> None:
     Paper("Rates", lambda _reports: [table], lambda _reports, _folder: []).write([], tmp_path)
     assert "(bpm)" in (tmp_path / "tables.md").read_text("utf-8")
     assert cell.value == 5.5
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.00029, "0.00029"), (2_900_000.0, "2,900,000")])
+def test_our_numbers_have_the_unit_of_the_heading_however_small_or_large(value: float, shown: str) -> None:
+    column = Column("eval", "full", "rmse", "bpm")
+    cell = Cell.of(Score("ours", "eval", "full", "rmse", value, 100), column, ())
+    table = Table("Table 1", "own", "Rates", "Heart rates.", "rates", (Row("ours"),), (column,), ((cell,),))
+    text, _ = table.ours(0, 0)
+    assert text.rstrip("0") == shown.rstrip("0")

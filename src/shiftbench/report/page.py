@@ -47,6 +47,18 @@ FOLDED = (
 MOST_STACKED = 96  # cells of a paper's table whose rows become blocks on a phone; larger ones scroll
 SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
 _NAME = re.compile("“([^”]*)”")
+SPELLED = {
+    "r auc": "R-AUC",
+    "f1 auc": "F1-AUC",
+    "f1": "F1",
+    "rmse": "RMSE",
+    "nll": "NLL",
+    "cnll": "cNLL",
+    "dsc": "DSC",
+    "ndsc": "nDSC",
+    " dev$": ", development",
+    " eval$": ", evaluation",
+}  # of words in names of pictures, those that are not spelled as there
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -115,7 +127,7 @@ def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], picture
 def _spelled(name: str) -> str:
     """The name of a picture's file as words: Synthetic degradation, R-AUC."""
     text = name.replace("_", " ").capitalize()
-    for words, title in {"r auc": "R-AUC", "f1 auc": "F1-AUC", "f1": "F1", "rmse": "RMSE", "nll": "NLL"}.items():
+    for words, title in SPELLED.items():
         text = re.sub(rf"\b{words}\b", title, text, flags=re.IGNORECASE)
     return _bound(text)
 

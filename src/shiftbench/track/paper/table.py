@@ -155,6 +155,7 @@ class Table:
             digits_of(
                 [cell.value for cell in cells if cell.value is not None],
                 [half_width(cell.low, cell.high, cell.std) for cell in cells],
+                factor=1.0,  # headings and printed values know of no power of ten
             )
             for cells in zip(*self.cells, strict=True)
         )
