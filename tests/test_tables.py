@@ -638,7 +638,7 @@ def test_all_that_is_wrong_with_ids_is_said_at_once() -> None:
 def test_ids_whose_hashes_collide_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pl.Series, "hash", lambda series: pl.Series([7] * len(series), dtype=pl.UInt64))
     assert tables.ids(pl.DataFrame({"id": ["a", "b", "c"]}), "id", where="t").to_list() == ["a", "b", "c"]
-    with pytest.raises(TableError, match="found 1 ids more than once: 'a' in rows 1, 3"):
+    with pytest.raises(TableError, match="found 1 id more than once: 'a' in rows 1, 3"):
         tables.ids(pl.DataFrame({"id": ["a", "b", "a"]}), "id", where="t")
 
 
@@ -655,7 +655,7 @@ def test_rows_are_lined_up_by_id_whatever_their_order(rng: np.random.Generator) 
 
 def test_missing_surplus_and_double_ids_are_reported_together() -> None:
     frame = pl.DataFrame({"id": ["a", "a", "b", "z"]})
-    with pytest.raises(TableError, match="found 1 ids more than once: 'a' in rows 1, 2") as caught:
+    with pytest.raises(TableError, match="found 1 id more than once: 'a' in rows 1, 2") as caught:
         tables.line_up(frame, ["a", "b", "c", "d", "d"], column="id", where="t")
     assert len(caught.value.problems) == 4
     assert "more than once" in caught.value.problems[1]

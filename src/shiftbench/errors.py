@@ -6,7 +6,7 @@ import datetime
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 MOST_CHARACTERS = 2_000  # of one problem
 MOST_QUOTED = 200  # of one word or quoted value in it
@@ -46,8 +46,9 @@ def shortened(message: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], message)
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def counted(number: SupportsInt, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 id", "1,200 ids"; plural: where it is not the noun with an s, such as "entries"."""
+    number = int(number)
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 

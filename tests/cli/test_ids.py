@@ -223,7 +223,7 @@ def test_a_target_that_is_infinite_is_named_by_its_row_before_anything_is_made(
     did(shiftbench("partition", "t.csv", "--out", "parts"))
     said = shiftbench("run", "parts", "--target", "y", "--members", 1, "--out", "run")
     assert said.code == 2
-    assert "parts: column 'y': expected finite numbers, found inf in 1 records (first: id 18)" in said.err
+    assert "parts: column 'y': expected finite numbers, found inf in 1 record (first: id 18)" in said.err
     said = shiftbench("fit", "parts", "--target", "y", "--members", 1, "--out", "model")
     assert (said.code, ".parquet: column 'y': expected finite numbers, found inf in row" in said.err) == (2, True)
 
@@ -233,7 +233,7 @@ def test_values_that_no_model_takes_are_named_by_id_in_run_and_fit(shiftbench: S
     gappy().with_columns(huge).write_csv(tmp_path / "t.csv")
     said = shiftbench("run", "t.csv", "--target", "y", "--members", 1, "--out", "run")
     assert (said.code, "column 'x': expected finite numbers" in said.err) == (2, True), said.err
-    assert "in 1 records (ids 31)" in said.err  # the target of row 18 is missing
+    assert "in 1 record (ids 31)" in said.err  # the target of row 18 is missing
     did(shiftbench("partition", "t.csv", "--out", "parts"))
     said = shiftbench("fit", "parts", "--target", "y", "--members", 1, "--out", "model")
     assert (said.code, "(ids 31)" in said.err) == (2, True), said.err

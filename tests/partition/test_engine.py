@@ -164,7 +164,7 @@ def test_numbers_beyond_64_bits_are_ids_as_text() -> None:
 
 @pytest.mark.parametrize(
     ("ids", "message"),
-    [([1, 2, 3, 2], r"1 ids more than once: 2 in rows 2, 4"), ([1, None, 3], "found none in 1 of 3 rows, first row 2")],
+    [([1, 2, 3, 2], r"1 id more than once: 2 in rows 2, 4"), ([1, None, 3], "found none in 1 of 3 rows, first row 2")],
 )
 def test_numbers_that_are_missing_or_repeated_are_refused(ids: list[int | None], message: str) -> None:
     with pytest.raises(TableError, match=message):

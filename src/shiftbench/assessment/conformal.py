@@ -11,7 +11,7 @@ import numpy as np
 from shiftbench.assessment.density_ratio import Ratio, ratio
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.check import Flags, Vector
-from shiftbench.errors import ArrayError
+from shiftbench.errors import ArrayError, counted
 from shiftbench.metrics.conformal import RULES, Case, Rule, fewest, means_of
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.scores.ranking import Index
@@ -84,7 +84,7 @@ def set_aside(records: Records, systems: Sequence[Scored], member: Flags | None)
     problems = []
     inside = member if records.shifted is None else member & ~records.shifted
     if not inside.any() or member.all():
-        found = f"{np.count_nonzero(inside):,} in-domain ones, and {np.count_nonzero(~member):,} others"
+        found = f"{counted(int(inside.sum()), 'in-domain one')}, and {counted(int((~member).sum()), 'other')}"
         problems.append(f"calibration: expected in-domain records to calibrate on and others to score, found {found}.")
     if all(system.regions is None for system in systems):
         problems.append(

@@ -12,6 +12,7 @@ import polars as pl
 from shiftbench.assessment.scored import Records
 from shiftbench.assessment.source import Source
 from shiftbench.check import Vector
+from shiftbench.errors import counted
 from shiftbench.metrics.shift import kolmogorov_smirnov, total_variation
 from shiftbench.partition.features import category_texts
 from shiftbench.report.ticks import tick_text
@@ -123,7 +124,7 @@ def _of_categories(pair: Sequence[pl.Series], _kind: str) -> tuple[float, list[s
     labels = tuple(name[:LONGEST] for name in shown)
     if len(names) > CATEGORIES:
         heights = [(*each, max(1.0 - sum(each), 0.0)) for each in heights]
-        labels += (f"{len(names) - CATEGORIES:,} others",)
+        labels += (counted(len(names) - CATEGORIES, "other"),)
     bins = {"shares_in": heights[0], "shares_shifted": heights[1], "labels": labels}
     return total_variation(*shares), words, bins
 

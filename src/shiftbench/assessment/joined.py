@@ -13,7 +13,7 @@ from shiftbench.assessment.conformal import Split, set_aside
 from shiftbench.assessment.record_columns import differences
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.scored_table import ScoredTable
-from shiftbench.errors import TableError, TableWarning
+from shiftbench.errors import TableError, TableWarning, counted
 from shiftbench.scores.ranking import Index
 
 
@@ -95,7 +95,8 @@ def _order(place: pl.DataFrame, system: ScoredTable, first: ScoredTable, problem
         odd = joined.filter(pl.col("here").is_null() | pl.col("row").is_null())["id"].head(3).to_list()
         problems.append(
             f"{system.scored.system.name}: expected the {len(first.ids):,} ids of the first file, found {missing:,} "
-            f"missing and {surplus:,} others (such as {', '.join(map(str, odd))}). Keep the common ids in every file."
+            f"missing and {counted(surplus, 'other')} (such as {', '.join(map(str, odd))}). Keep the common ids in "
+            "every file."
         )
         return None
     return joined["here"].cast(pl.Int64).fill_null(-1).to_numpy()

@@ -18,7 +18,7 @@ from shiftbench.assessment import camps
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import ArrayError, SettingsError, counted
 from shiftbench.metrics import classification as classes_of
 from shiftbench.metrics import conformal
 from shiftbench.metrics import quantiles as quantiles_of
@@ -109,7 +109,7 @@ def listed(counts: Mapping[str, int]) -> str:
     order = sorted(counts, key=lambda name: (-counts[name], name))
     rest = len(order) - MOST_NAMED
     shown = ", ".join(f"{name} ({counts[name]:,})" for name in order[:MOST_NAMED])
-    return shown + (f" and {rest:,} others" if rest > 0 else "")
+    return shown + (f" and {counted(rest, 'other')}" if rest > 0 else "")
 
 
 @dataclass(frozen=True)

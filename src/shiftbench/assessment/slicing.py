@@ -24,7 +24,7 @@ import polars as pl
 
 from shiftbench.assessment.scored import Labels, listed
 from shiftbench.check import Vector
-from shiftbench.errors import TableError, TableWarning
+from shiftbench.errors import TableError, TableWarning, counted
 from shiftbench.io import tables
 from shiftbench.io.tables import dates, problem
 from shiftbench.partition import keys
@@ -65,7 +65,7 @@ class Gathering:
     @property
     def others_text(self) -> str:
         """The number of merged groups, in words."""
-        return f"{self.others:,} group{'s' * (self.others != 1)}"
+        return counted(self.others, "group")
 
     def gathered(self, labels: Labels) -> Labels:
         """The labels [N], with those of small groups replaced; groups that are new here are merged separately."""
@@ -86,7 +86,7 @@ class Gathering:
         """A sentence on the merged groups; "" if there are none."""
         if not self.others:
             return ""
-        found = f"slices by {column}: {len(self.known):,} groups; "
+        found = f"slices by {column}: {counted(len(self.known), 'group')}; "
         if not self.kept:
             return found + f"none has {SMALLEST_OF_MANY} records, so that scores are not shown by it"
         largest = "the largest is" if len(self.kept) == 1 else f"the {len(self.kept):,} largest are"

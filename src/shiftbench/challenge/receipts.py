@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiftbench.challenge.merkle import Hash, Tree, grew, includes
-from shiftbench.errors import SettingsError, ShiftbenchError, first_line, quoted, shortened
+from shiftbench.errors import SettingsError, ShiftbenchError, counted, first_line, quoted, shortened
 from shiftbench.io import files
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def verified(
     if problems:
         raise VerificationError(*dict.fromkeys(problems))
     known = "the key that you named" if key else "their own key: compare it with the one published elsewhere"
-    facts = [f"{len(documents)} document{'s' * (len(documents) > 1)} signed with {documents[0]['key']}, {known}"]
+    facts = [f"{counted(len(documents), 'document')} signed with {documents[0]['key']}, {known}"]
     return (
         facts
         + [shortened(_sentence_on(each)) for each in documents]
@@ -292,14 +292,16 @@ def _forks(documents: Sequence[Mapping[str, Any]], log: Sequence[str]) -> list[s
     if log:
         tree = tree_of(log)
         return [
-            f"expected the log that the documents are of, found another with {len(log):,} entries: its first {size:,} "
-            "do not have their root."
+            f"expected the log that the documents are of, found another with "
+            f"{counted(len(log), 'entry', 'entries')}: its first {size:,} do not have their root."
             for size, root in sorted(heads)
             if size > len(tree) or tree.root(size) != root
         ]
     problems, sizes = [], [size for size, _ in heads]
     for size in sorted({size for size in sizes if sizes.count(size) > 1}):
-        problems.append(f"expected one log of {size:,} entries, found two: the server shows different logs.")
+        problems.append(
+            f"expected one log of {counted(size, 'entry', 'entries')}, found two: the server shows different logs."
+        )
     linked = {(each["first"], each["size"]) for each in documents if each["kind"] == "growth"}
     together = _joined(sorted({*sizes}), linked)
     if len(together) > 1:
@@ -327,5 +329,7 @@ def _sentence_on(document: Mapping[str, Any]) -> str:
         )
         return f"entry {document['index']:,} of {document['size']:,} in the log: {facts}"
     if document["kind"] == "checkpoint":
-        return f"checkpoint of {document['size']:,} entries, root {document['root'][:16]}…"
-    return f"the log of {document['first']:,} entries is the beginning of that of {document['size']:,}"
+        return f"checkpoint of {counted(document['size'], 'entry', 'entries')}, root {document['root'][:16]}…"
+    return (
+        f"the log of {counted(document['first'], 'entry', 'entries')} is the beginning of that of {document['size']:,}"
+    )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shiftbench.errors import SettingsError, ShiftbenchError
+from shiftbench.errors import SettingsError, ShiftbenchError, counted
 from shiftbench.io import files
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def _other(made: Path, old: Path, new: Path) -> list[str]:
         some = ", ".join(sorted(ids ^ known)[:3])
         found.append(
             f"{new}: id: expected those of the labels that it corrects, found {len(known - ids):,} missing and "
-            f"{len(ids - known):,} others (such as {some}). Use the ids of {old.name}; source_ids.parquet beside "
-            "it, if there, has yours. Other records are another phase."
+            f"{counted(len(ids - known), 'other')} (such as {some}). Use the ids of {old.name}; source_ids.parquet "
+            "beside it, if there, has yours. Other records are another phase."
         )
     return found
 

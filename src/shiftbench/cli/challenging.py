@@ -14,7 +14,7 @@ from shiftbench.cli import options as o
 from shiftbench.cli.command import Act
 from shiftbench.cli.serving import Folder, Where, command_line, extra
 from shiftbench.cli.terminal import progress_bar, say
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from shiftbench.challenge.creation import Build, Terms
@@ -225,7 +225,7 @@ def export(
         from shiftbench.challenge import archive
     ledger = where.ledger(folder)
     count = archive.export_log(ledger, out) if log else archive.export(ledger, out)
-    say(f"{count:,} lines written to {out}")
+    say(f"{counted(count, 'line')} written to {out}")
 
 
 def import_export(
@@ -244,8 +244,8 @@ def import_export(
     had_key = (state / receipts.KEY).exists()
     server = opened(folder, state, database=where.database)
     count = archive.load(server.ledger, file)
-    server.ledger.noted("imported", f"{count:,} rows of {file.name}", command_line())
-    say(f"{count:,} rows loaded")
+    server.ledger.noted("imported", f"{counted(count, 'row')} of {file.name}", command_line())
+    say(f"{counted(count, 'row')} loaded")
     kept = ", ".join(archive.KEPT)
     if not had_key:
         say(f"next: copy {kept} from the old server's state to {state}; else receipts get another key")
@@ -274,7 +274,7 @@ def checkpoint(folder: Folder, out: Annotated[Path | None, o.Out] = None, *, whe
         say(json.dumps(found))
     else:
         files.write_json(out, found)
-        say(f"checkpoint of {len(tree):,} entries written to {out}")
+        say(f"checkpoint of {counted(len(tree), 'entry', 'entries')} written to {out}")
 
 
 def conclude(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where) -> None:
@@ -291,7 +291,7 @@ def conclude(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where
         raise SettingsError(f"{board}, {phase}: expected submissions with a score, found none: nothing to rank.")
     parsed = {str(each.submission): where.of(folder) / "parsed" / str(each.submission) for each in entries}
     ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed, entries), command_line())
-    say(f"{len(entries):,} submissions ranked: the board of {phase} shows the final results")
+    say(f"{counted(len(entries), 'submission')} ranked: the board of {phase} shows the final results")
 
 
 def release(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where) -> None:

@@ -13,7 +13,7 @@ from shiftbench.cli.benchmarking import working
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
 from shiftbench.cli.terminal import note, progress_bar, say, show, tell_records, write
-from shiftbench.errors import SettingsError, nearest
+from shiftbench.errors import SettingsError, counted, nearest
 from shiftbench.io.output import together, writing
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def predict(
         predicted = pipeline.predict_table(
             model, table, path, id_column=id_column, cores=cores, overwrite=overwrite, progress=progress
         )
-    say(f"{len(predicted):,} predictions of {predicted.ensemble.members} members written to {path}")
+    say(f"{counted(len(predicted), 'prediction')} of {counted(predicted.ensemble.members, 'member')} written to {path}")
     if (spent := cost.of_file("", path)) and spent.predict_seconds is not None:
         each = 1000 * spent.predict_seconds / spent.predicted
         say(f"took {each:.3g} ms per record, and {(spent.predict_bytes or 0) / 1e6:,.0f} MB of memory at most")

@@ -17,7 +17,7 @@ import polars as pl
 from shiftbench import ensembles, methods
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, counted
 from shiftbench.io.output import final, folder_of
 from shiftbench.methods import fitted_folder, targets
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared, require_same_fit
@@ -158,7 +158,7 @@ def _share(members: int, each: int) -> str:
     if members > each:
         return f"the first {each} of {members} members"
     times = f", each {each // members} times" if members < each else ""
-    return f"{members} member{'s' * (members > 1)}{times}"
+    return f"{counted(members, 'member')}{times}"
 
 
 def _require_parts(fitted: Fitted) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench.check import Vector
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, counted
 from shiftbench.io import tables
 from shiftbench.methods.settings import MethodSettings
 
@@ -134,7 +134,7 @@ def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str) 
     counts = present.filter(~present.is_in(list(names))).value_counts(name="count").sort(column.name)
     if counts.is_empty():
         return []
-    found = [f"{name!r} in {count:,} record{'s' * (count != 1)}" for name, count in counts.head(MOST_LABELS).rows()]
+    found = [f"{name!r} in {counted(count, 'record')}" for name, count in counts.head(MOST_LABELS).rows()]
     if (more := counts.height - MOST_LABELS) > 0:
         found.append(f"{more:,} more labels")
     return [f"{where}, {column.name}: expected a class among {', '.join(names)}, found {' and '.join(found)}. {advice}"]
@@ -143,7 +143,7 @@ def absent(column: pl.Series, names: Sequence[str], *, where: str, advice: str) 
 def _too_few(train: pl.DataFrame, dev: pl.DataFrame) -> list[str]:
     sizes = (("train", train.height, FEWEST_TRAIN), ("dev_in", dev.height, FEWEST_DEV))
     return [
-        f"{part}: expected at least {fewest} record{'s' * (fewest > 1)}, found {found}. Change the partition."
+        f"{part}: expected at least {counted(fewest, 'record')}, found {found}. Change the partition."
         for part, found, fewest in sizes
         if found < fewest
     ]

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench import argument, check
-from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench.errors import PartitionError, UnknownNameError, counted
 from shiftbench.io.tables.rows import native_ids
 from shiftbench.partition import clusters, counting, keys, windows
 from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluated
@@ -161,8 +161,8 @@ def _check_overlap(fits: Bits, ids: pl.Series) -> None:
     if len(both):
         shown = ", ".join(repr(one) for one in ids.gather(both[:3]))
         raise PartitionError(
-            f"expected rules that keep in-domain and shifted records apart, found {len(both):,} records that fit both "
-            f"({shown}). Narrow in_domain or the shift rules."
+            f"expected rules that keep in-domain and shifted records apart, found {counted(len(both), 'record')} "
+            f"fitting both ({shown}). Narrow in_domain or the shift rules."
         )
 
 
@@ -172,7 +172,8 @@ def _own(frame: pl.DataFrame, rules: Rules, fits: Bits) -> dict[str, Flags]:
     own = {name: member & (fits & BIT["in_domain"] > 0) for name, member in own.items()}
     if twice := int(np.count_nonzero(sum(own.values()) > 1)):
         raise PartitionError(
-            f"expected conditions of {', '.join(own)} that exclude each other, found {twice:,} records that fit two."
+            f"expected conditions of {', '.join(own)} that exclude each other, found "
+            f"{counted(twice, 'record')} fitting two."
         )
     return own
 
@@ -246,7 +247,9 @@ def _cut(drawn: Draw, rules: Rules, sampler: Sampler) -> tuple[Draw, dict[str, i
     for name, rows in drawn.items():
         wanted = rules.sizes.get(name, len(rows))
         if wanted > len(rows):
-            problems.append(f"sizes.{name}: expected at most the {len(rows):,} records that fit, found {wanted:,}.")
+            problems.append(
+                f"sizes.{name}: expected at most the {counted(len(rows), 'record')} fitting it, found {wanted:,}."
+            )
         kept[name] = sampler.smallest(rows, min(wanted, rules.at_most.get(name, wanted)))
         surplus[f"more than {name} was to have"] = len(rows) - len(kept[name])
     if problems:
@@ -277,14 +280,13 @@ def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: R
                 reason = f"{_removals(found, bit, len(fits))}. Widen these rules"
             elif rules.apart is not None:
                 reason = (
-                    f"{fitting:,} records fit its rules, but each {rules.apart} is kept on one side of train, dev and "
-                    "eval, and no cluster was assigned to it. Name smaller clusters, raise its share, or allow "
-                    "clusters on both sides with --cut-clusters"
+                    f"its rules leave {counted(fitting, 'record')}, but each {rules.apart} is kept on one side of "
+                    "train, dev and eval, and no cluster was assigned to it. Name smaller clusters, raise its share, or "
+                    "allow clusters on both sides with --cut-clusters"
                 )
             else:
-                reason = (
-                    f"{fitting:,} records fit its rules, but its share or condition took none. Raise shares or sizes"
-                )
+                left = counted(fitting, "record")
+                reason = f"its rules leave {left}, but its share or condition took none. Raise shares or sizes"
             problems.append(f"{name}: expected records, found none: {reason}.")
     return problems
 
@@ -329,7 +331,7 @@ def _reason(fitting: Mapping[str, int]) -> str:
 
 def _warnings(drawn: Draw, rules: Rules, found: list[Axis]) -> tuple[str, ...]:
     warned = [
-        f"{name} has only {len(rows)} records: its scores will be coarse."
+        f"{name} has only {counted(len(rows), 'record')}: its scores will be coarse."
         for name, rows in drawn.items()
         if 0 < len(rows) < FEW
     ]

@@ -12,7 +12,7 @@ import polars as pl
 from polars.datatypes import DataType
 
 from shiftbench import argument, check
-from shiftbench.errors import PartitionError, UnknownNameError
+from shiftbench.errors import PartitionError, UnknownNameError, counted
 from shiftbench.partition import keys, near_duplicates, windows
 from shiftbench.partition.engine import Partition
 from shiftbench.partition.rules import Rules
@@ -190,7 +190,7 @@ def _gap(times: pl.Series, partition: Partition, rules: Rules) -> list[Finding]:
 
 def _span(distance: float, dtype: DataType) -> str:
     if isinstance(dtype, pl.Date):
-        return f"{distance:,} days"
+        return counted(distance, "day")
     if isinstance(dtype, pl.Datetime):
         return str(datetime.timedelta(seconds=distance / windows.TICKS[dtype.time_unit]))
     return f"{distance:g}"

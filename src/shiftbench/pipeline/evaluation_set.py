@@ -19,7 +19,7 @@ from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import SettingsError, TableError
+from shiftbench.errors import SettingsError, TableError, counted
 from shiftbench.io import tables
 from shiftbench.methods.contract import Method
 from shiftbench.methods.parts import predicted
@@ -186,7 +186,7 @@ def test_sets(
                 "features and target, so its scores are too good"
             )
         if lost:
-            notes.append(f"test set {name}: {lost:,} rows have no {settings.target!r} and were left out")
+            notes.append(f"test set {name}: {counted(lost, 'row')} without {settings.target!r} left out")
     if problems:
         raise TableError(*problems)
     return found, notes

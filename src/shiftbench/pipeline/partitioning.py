@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import CAREFUL, PartitionError, TableError
+from shiftbench.errors import CAREFUL, PartitionError, TableError, counted
 from shiftbench.io import files, tables
 from shiftbench.partition import (
     IN_DOMAIN,
@@ -136,8 +136,8 @@ def infinite(frame: pl.DataFrame, ids: pl.Series, within: pl.Series, chosen: Fea
             shown = ", ".join(map(str, ids.filter(wrong).head(MOST_LISTED)))
             problems.append(
                 f"column {name!r}: expected finite numbers within ±3.4e38, found {values.filter(wrong)[0]} in "
-                f"{wrong.sum():,} records (ids {shown}{', …' if wrong.sum() > MOST_LISTED else ''}). Clip them, or "
-                "leave the cells empty."
+                f"{counted(wrong.sum(), 'record')} (ids {shown}{', …' if wrong.sum() > MOST_LISTED else ''}). Clip "
+                "them, or leave the cells empty."
             )
     return problems
 

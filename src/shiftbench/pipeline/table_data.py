@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import CAREFUL, SettingsError, TableError
+from shiftbench.errors import CAREFUL, SettingsError, TableError, counted
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
 from shiftbench.methods.targets import OTHER_COLUMN, absent, classes_of, labels
@@ -220,7 +220,7 @@ def infinite_target(frame: pl.DataFrame, target: str, *, where: str, ids: pl.Ser
         found = f"{values[bad.arg_true()[0]]:g}" if bad.any() else ""
     if not bad.any():
         return []
-    places = problem.rows(bad) if ids is None else f"{bad.sum():,} records (first: id {ids.filter(bad)[0]})"
+    places = problem.rows(bad) if ids is None else f"{counted(bad.sum(), 'record')} (first: id {ids.filter(bad)[0]})"
     return [f"{where}: column {target!r}: expected {wanted}, found {found} in {places}. Drop these."]
 
 

@@ -22,7 +22,7 @@ from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
 from shiftbench.ensembles import Categorical
-from shiftbench.errors import PredictionsError, ShiftbenchError, TableError
+from shiftbench.errors import PredictionsError, ShiftbenchError, TableError, counted
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
 from shiftbench.partition import Manifest, keys, read_manifest
@@ -154,7 +154,7 @@ class TableTruth:
                  for part, scored in about.items() if not scored]  # fmt: skip
         for name, each in read.items():
             if (other := len(each) - int(np.count_nonzero(rows[name] >= 0))) > 0:
-                notes.append(f"{name}: {other:,} predictions are for other records, and were left out")
+                notes.append(f"{name}: {counted(other, 'prediction')} for other records left out")
             if each.metadata.get("manifest") not in (None, manifest.hash):
                 notes.append(f"{name}: made for another partition: its model may have been fitted to evaluated records")
         recipe = {

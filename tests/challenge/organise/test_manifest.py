@@ -173,7 +173,7 @@ def test_corrected_labels_that_are_wrong_or_cannot_be_told_apart_are_refused_and
     [
         ("1,4,0\n2,oops,1\n", r"target: expected numbers as in the labels that it corrects, found 'oops' \(id 2\)"),
         ("1,4,0\n2,inf,1\n", r"target: expected finite numbers, found inf \(id 2\)"),
-        ("1,4,0\n3,4,1\n", r"found 1 missing and 1 others \(such as 2, 3\)"),
+        ("1,4,0\n3,4,1\n", r"found 1 missing and 1 other \(such as 2, 3\)"),
         ("1,4,0\n", r"found 1 missing and 0 others \(such as 2\)"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_phase_is_concluded_after_its_end_with_an_empty_queue(world: World):
     with pytest.raises(Refused, match="expected a phase that has ended, found development open"):
         ledger.conclude("table", OPEN, RANKING, host)
     world.clock.now = OPEN.ends
-    with pytest.raises(Refused, match="expected an empty queue of the phase development, found 1 submissions"):
+    with pytest.raises(Refused, match="expected an empty queue of the phase development, found 1 submission"):
         ledger.conclude("table", OPEN, RANKING, host)
     world.work(score(1.0))
     assert ledger.final("table", "development") is None

@@ -87,7 +87,7 @@ def test_samples_take_the_place_of_a_search_and_count_alike(folder, tmp_path):
 
 def test_a_source_without_tokens_and_one_of_a_megabyte_are_answered(folder):
     rows = Pairs((("", ""), ("one " * 260_000, ""), ("one nine two", "")))
-    with pytest.warns(ShiftbenchWarning, match=r"at most 11 tokens, found 1 longer ones \(number 2\)"):
+    with pytest.warns(ShiftbenchWarning, match=r"at most 11 tokens, found 1 longer one \(number 2\)"):
         (block,) = METHOD.predict(rows, folder=folder)
     assert block.truncated.tolist() == [False, True, False]
     assert block.unknown.tolist() == [0, 0, 1]
@@ -192,7 +192,7 @@ def test_what_cannot_be_learnt_from_is_refused(tmp_path):
     text = str(found.value)
     assert "train, pair 1, source: expected whole numbers [T], found float64 of shape (1,)" in text
     assert "train, pair 1, target: expected tokens from 0 to 11, found 99" in text
-    assert "dev_in: expected at least one pair of 1 to 11 tokens a side, found 1 pairs, all empty or longer" in text
+    assert "dev_in: expected at least one pair of 1 to 11 tokens a side, found 1 pair, all empty or longer" in text
     assert not (tmp_path / "fit").exists()
 
 

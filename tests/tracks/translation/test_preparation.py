@@ -208,8 +208,8 @@ def test_sets_of_every_form_are_joined(tmp_path: Path) -> None:
     found = whole(folder, tmp_path / "out", reddit=True, vocabulary=200)
     assert found.counts == {"train": 80, "dev_in": 3, "dev_out": 1, "eval_in": 0, "eval_out": 0}
     assert set(found.notes) == {
-        "dev_out: 1 sentences dropped, one word",
-        "dev_out: 1 sentences dropped, without letters",
+        "dev_out: 1 sentence dropped, one word",
+        "dev_out: 1 sentence dropped, without letters",
     }
     assert texts.read(found.folder / "dev_in.jsonl").ids == ["dev_in:1", "dev_in:2", "dev_in:3"]
     assert found.origin == "texts of unknown origin"

@@ -11,6 +11,7 @@ from shiftbench.challenge.definition import Phase
 from shiftbench.challenge.store import schema
 from shiftbench.challenge.store.log import Log
 from shiftbench.challenge.store.records import WAITING, Act, Announcement, CommandLine, Final, Refused, User
+from shiftbench.errors import counted
 
 _S = schema.submissions.c
 
@@ -54,7 +55,9 @@ class Ends(Log):
             _require_ended(phase, now)
             where = and_(_S.board == board, _S.phase == phase.name, _S.state.in_(WAITING))
             if waiting := c.execute(select(func.count()).select_from(schema.submissions).where(where)).scalar_one():
-                raise Refused(f"expected an empty queue of the phase {phase.name}, found {waiting} submissions. Wait.")
+                raise Refused(
+                    f"expected an empty queue of the phase {phase.name}, found {counted(waiting, 'submission')}. Wait."
+                )
             text = json.dumps(ranking, allow_nan=False)
             c.execute(insert(schema.finals).values(board=board, phase=phase.name, at=now, ranking=text))
             for row in ranking.get("rows", ()) if isinstance(ranking, dict) else ():

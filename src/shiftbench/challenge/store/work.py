@@ -20,6 +20,7 @@ from shiftbench.challenge.store.records import (
     Submission,
     User,
 )
+from shiftbench.errors import counted
 from shiftbench.scores.ladder import climb
 
 WORKED_ON = ("validating", "scoring")
@@ -157,7 +158,7 @@ class Work(Boards):
             again = update(table).where(where, table.c.state.in_(("scored", "failed")))
             values = {"state": "uploaded", "queued": now, "tries": 0, "fault": None, "problems": "[]"}
             count = c.execute(again.values(**values, **_ENDED)).rowcount
-            self._note(c, now, by, "scored again", f"{board}, {phase}: {count} submissions")
+            self._note(c, now, by, "scored again", f"{board}, {phase}: {counted(count, 'submission')}")
         return count
 
     def obsolete(self, board: str, phase: str, labels: str, by: User, reason: str) -> int:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from shiftbench.errors import TableError, TableWarning
+from shiftbench.errors import TableError, TableWarning, counted
 from shiftbench.io.tables import dates, dtypes, problem
 
 MOSTLY_DATES = 0.5
@@ -71,8 +71,8 @@ def _label_fault(column: pl.Series) -> str:
 def _warn_of_times(column: pl.Series) -> None:
     times, days = column.n_unique(), column.dt.date().n_unique()
     if days < times:
-        text = f"column {column.name!r}: {times:,} different times on {days:,} days separate records by time, not "
-        warnings.warn(TableWarning(text + "by day. If days are meant, name a column of dates"), stacklevel=4)
+        text = f"column {column.name!r}: {times:,} different times on {counted(days, 'day')} separate records by time, "
+        warnings.warn(TableWarning(text + "not by day. If days are meant, name a column of dates"), stacklevel=4)
 
 
 def _fault(column: pl.Series) -> str:

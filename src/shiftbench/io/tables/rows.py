@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shiftbench import check
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, counted
 from shiftbench.io.tables import problem
 from shiftbench.io.tables.columns import is_label, require
 
@@ -124,7 +124,7 @@ def _ids(frame: pl.DataFrame, column: str | None, where: str) -> tuple[pl.Series
     if not _is_unique(found) and len(repeated := _repeated(found.filter(~empty))):
         shown = ", ".join(f"{value!r} in {problem.rows(found == value)}" for value in repeated.head(3))
         problems.append(
-            f"{where}: column {column!r}: expected each id once, found {len(repeated):,} ids more than once: "
+            f"{where}: column {column!r}: expected each id once, found {counted(len(repeated), 'id')} more than once: "
             f"{shown}{', …' if len(repeated) > 3 else ''}. Remove or rename these rows."
         )
     return found, problems

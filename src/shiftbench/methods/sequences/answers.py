@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shiftbench.ensembles import Hypotheses
-from shiftbench.errors import ShiftbenchWarning
+from shiftbench.errors import ShiftbenchWarning, counted
 from shiftbench.measures.hypotheses import sequence_measures
 from shiftbench.methods.contract import Fitted
 from shiftbench.methods.determinism import one_thread
@@ -164,7 +164,7 @@ def _warn_of_cut(rows: Rows, most: int) -> None:
         first = ", ".join(f"{row + 1:,}" for row in rows[:5].tolist())
         warnings.warn(
             ShiftbenchWarning(
-                f"expected sources of at most {most:,} tokens, found {len(rows):,} longer ones (number {first}"
+                f"expected sources of at most {most:,} tokens, found {counted(len(rows), 'longer one')} (number {first}"
                 f"{', …' if len(rows) > 5 else ''}): only their first {most:,} tokens are read."
             ),
             stacklevel=2,

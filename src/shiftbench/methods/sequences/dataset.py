@@ -10,6 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shiftbench.errors import counted
+
 Tokens = npt.NDArray[np.integer[Any]]
 Lengths = npt.NDArray[np.int32]
 
@@ -116,7 +118,7 @@ def training_problems(dataset: PairDataset, part: str, *, longest: int) -> Itera
     """Everything wrong with pairs to learn from, up to `MOST_NAMED`; each is read once."""
     rows = learnable(dataset.lengths, longest) if len(dataset) else np.empty(0, np.int64)
     if not len(rows):
-        found = f"{len(dataset):,} pairs, all empty or longer" if len(dataset) else "none"
+        found = f"{counted(len(dataset), 'pair')}, all empty or longer" if len(dataset) else "none"
         yield f"{part}: expected at least one pair of 1 to {longest - 1:,} tokens a side, found {found}."
     named = 0
     for row in rows.tolist():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench.errors import ArrayError, SettingsError
+from shiftbench.errors import ArrayError, SettingsError, counted
 from shiftbench.io import files
 from shiftbench.methods.contract import Fitted, Job, Method, Prepared
 from shiftbench.methods.member_files import best_steps
@@ -109,7 +109,9 @@ def describe(_dataset: PairDataset, fitted: Fitted) -> str:
     """The number of networks, the step at which each was best, and the pairs that were left out."""
     members, out = fitted.record["settings"]["members"], fitted.record["data"]["left_out"]
     text = f"{members} networks that differ by seed (best after {best_steps(fitted.folder, members)})"
-    return text + (f"; {out:,} pairs of train were empty or too long" if out else "")
+    return text + (
+        f"; {counted(out, 'pair')} of train {'was' if out == 1 else 'were'} empty or too long" if out else ""
+    )
 
 
 def prepare_marian(job: Job) -> Prepared:

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache, MarianMTModel, MarianTokenizer
 from transformers.modeling_outputs import BaseModelOutput
 
-from shiftbench.errors import SettingsError, first_line
+from shiftbench.errors import SettingsError, counted, first_line
 from shiftbench.methods.sequences.batch import padded
 from shiftbench.methods.sequences.dataset import Tokens
 
@@ -137,7 +137,7 @@ def _read(folder: Path, place: torch.device) -> MarianMember:
         load: Any = MarianMTModel.from_pretrained
         model, info = load(folder, local_files_only=True, dtype=torch.float32, output_loading_info=True)
         if absent := sorted(info["missing_keys"]):  # which the library would fill with random numbers
-            raise ValueError(f"no weights of {absent[0]}, nor of {len(absent) - 1:,} others")
+            raise ValueError(f"no weights of {absent[0]}, nor of {counted(len(absent) - 1, 'other')}")
     except Exception as error:  # the library raises whatever its parts raise
         raise SettingsError(
             f"models: expected a model of the Marian form in {folder}, found: {type(error).__name__}: "

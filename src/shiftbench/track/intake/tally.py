@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from shiftbench.errors import counted
+
 
 @dataclass
 class _Odd:
@@ -41,6 +43,6 @@ class Tally:
         lines = []
         for (column, expected, advice), odd in self.odd.items():
             value = "nothing" if odd.value is None else f"{odd.value!r}"
-            found = f"{value} in {self.place} {odd.line:,} ({odd.count:,} such value{'s' * (odd.count > 1)})"
+            found = f"{value} in {self.place} {odd.line:,} ({counted(odd.count, 'such value')})"
             lines.append(f"{label}: column {column!r}: expected {expected}, found {found}. {advice}")
         return lines

@@ -12,6 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from shiftbench.errors import counted
 from shiftbench.report import page, terminal
 from shiftbench.report.grid import Cell as GridCell
 from shiftbench.report.grid import Column as GridColumn
@@ -89,7 +90,7 @@ def summary(tables: Sequence[Table], *, title: str) -> RenderableType:
         for table, found in rows[:MOST_TABLES]
     ]
     if rest := len(tables) - len(rows[:MOST_TABLES]):
-        lines.append(f"  {rest} more table{'s' * (rest > 1)}" if rows else "  no number beside print")
+        lines.append(f"  {counted(rest, 'more table')}" if rows else "  no number beside print")
     scores = [cells for table, cells in rows if table.columns[0].metric in METRICS]  # not what data are like
     found = sorted((each for cells in scores for each in cells), key=lambda each: -abs(each[0]))
     if found:

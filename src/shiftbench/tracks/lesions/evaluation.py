@@ -14,7 +14,7 @@ import polars as pl
 from shiftbench.assessment.scored import Labels, Records
 from shiftbench.assessment.source import Source
 from shiftbench.check import Vector
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, counted
 from shiftbench.partition.settings import SPLITS
 from shiftbench.track import MANIFEST
 from shiftbench.tracks.lesions import layout, manifest, nifti
@@ -62,7 +62,7 @@ class Evaluation:
         known = np.array(["gt" in patient.files for patient in self.volumes.patients], dtype=np.bool_)
         if not known.any():
             raise TableError(f"{path}: expected patients with a lesion mask to score predictions on, found none.")
-        lost = f"{np.count_nonzero(~known)} patients have no lesion mask, so they are not scored"
+        lost = f"{counted(np.count_nonzero(~known), 'patient')} without a lesion mask not scored"
         return Evaluation(self.origin, self.volumes.select(known), (*self.notes, *[lost] * (not known.all())))
 
     def splits(self) -> dict[str, Volumes]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, counted
 from shiftbench.io import files, tables
 from shiftbench.io.tables import problem
 from shiftbench.tracks.lesions import nifti
@@ -165,7 +165,7 @@ def _left_out(source: Path, parts: Iterable[Path]) -> Iterator[str]:
     parts = list(parts)
     inside = [path for part in parts for path in part.rglob("*.nii*")]
     if outside := len([*source.rglob("*.nii*")]) - len(inside):
-        yield f"{outside:,} scans are outside the folders of the parts: left out"
+        yield f"{counted(outside, 'scan')} {'is' if outside == 1 else 'are'} outside the folders of the parts: left out"
     held = {part.name.lower() for part in parts}
     yield from (f"{name}: not there, so nothing is scored on it" for name in PARTS if name not in held)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError, counted
 from shiftbench.io import executor as executors
 from shiftbench.io import files
 from shiftbench.io.executor import Executor, Job, slurm
@@ -208,7 +208,9 @@ def _tested(folder: Path, begun: Begun, found: Found, say: Progress) -> tuple[di
         except ShiftbenchError as error:
             problems += error.problems
             continue
-        notes += [f"{part}: {number:,} sentences dropped, {reason}" for reason, number in dropped.items() if number]
+        notes += [
+            f"{part}: {counted(number, 'sentence')} dropped, {reason}" for reason, number in dropped.items() if number
+        ]
         held[part] = own
     if problems:
         raise TableError(*problems)

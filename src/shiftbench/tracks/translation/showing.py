@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shiftbench.errors import TableError, UnknownNameError
+from shiftbench.errors import TableError, UnknownNameError, counted
 from shiftbench.io import files
 from shiftbench.partition.hashing import keyed_hash
 from shiftbench.progress import Progress, silent
@@ -75,7 +75,8 @@ def _found(source: Path, data: Path | None, progress: Progress) -> Outputs:
     places = {name: row for row, name in enumerate(truth.ids)}
     if lacking := [name for name in found.ids if name not in places]:
         raise TableError(
-            f"{data}: expected the sentences of {source}, found none for {len(lacking):,} ids, such as {lacking[0]!r}."
+            f"{data}: expected the sentences of {source}, found none for {counted(len(lacking), 'id')}, such as "
+            f"{lacking[0]!r}."
         )
     own = truth.select([places[name] for name in found.ids])
     sources = found.sources if own.sources is None else own.sources

@@ -15,7 +15,7 @@ import polars as pl
 
 from shiftbench import argument, check
 from shiftbench.check import Vector
-from shiftbench.errors import ArrayError, MissingExtraError, TableError
+from shiftbench.errors import ArrayError, MissingExtraError, TableError, counted
 from shiftbench.io import tables
 from shiftbench.io.tables import problem
 from shiftbench.tracks.weather.nearest_cell import COLUMNS, ROWS, NearestCell
@@ -64,7 +64,7 @@ class Grid:
         problems += _off_lattice("latitude", self.latitude, 90, self.source)
         if not problems and (twice := pl.Series(self._places).is_duplicated()).any():
             problems.append(
-                f"{self.source}: expected each cell once, found {int(twice.sum()):,} rows that share theirs "
+                f"{self.source}: expected each cell once, found {counted(int(twice.sum()), 'row')} for the same "
                 f"({problem.rows(twice)}). Remove the repeated ones."
             )
         if not (self.types != NONE).any():

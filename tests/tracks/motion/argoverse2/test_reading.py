@@ -197,7 +197,7 @@ def test_all_problems_of_a_log_come_at_once(tmp_path: Path) -> None:
         "timestamp_ns: expected each once, found 2 more than once",
         "expected at least 101 sweeps (10 s at 10 Hz), found 60",
         "expected norm 1, found 0 in row 7 (1 such rows)",
-        "expected sizes above 0 m, found others in 1 boxes",
+        "expected sizes above 0 m, found others in 1 box",
         "expected a pose at each of 60 sweeps, found 59",
         "expected a map in JSON, found",
     ):
@@ -215,7 +215,7 @@ def test_columns_of_the_wrong_kind_and_values_that_are_none_are_named_together(t
     made.scenario(tmp_path, states=spoil)
     with pytest.raises(ShiftbenchError, match=r"'heading': expected a number, found String") as caught:
         list(read(tmp_path))
-    assert "'position_x': expected a number in every row, found none, NaN or infinity in 1 rows (first 3)" in str(
+    assert "'position_x': expected a number in every row, found none, NaN or infinity in 1 row (first 3)" in str(
         caught.value
     )
     assert "'track_id': expected text in every row" in str(caught.value)

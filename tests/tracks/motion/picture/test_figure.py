@@ -254,7 +254,7 @@ def test_forecasts_of_a_submission_are_taken_from_the_agents_frame():
 
 
 def test_predictions_of_other_scenes_and_tracks_are_refused():
-    with pytest.raises(PredictionsError, match="expected predictions for scene made, found none among 1 requests"):
+    with pytest.raises(PredictionsError, match="expected predictions for scene made, found none among 1 request"):
         forecasts(submission("other"), scene())
     with pytest.raises(UnknownNameError, match="Unknown vehicle of scene made 8"):
         forecasts(submission(track=8), scene())

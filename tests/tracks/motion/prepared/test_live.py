@@ -158,7 +158,7 @@ def test_folders_without_scenes_or_usable_requests_are_refused(tmp_path):
     unasked = made_scene.message()
     del unasked.prediction_requests[:]
     write_scene(scene_of(unasked), tmp_path / "unasked.pb")
-    with pytest.raises(TableError, match="expected requests that can be scored, found none in 1 scenes"):
+    with pytest.raises(TableError, match="expected requests that can be scored, found none in 1 scene"):
         LiveStore.of(tmp_path)
 
 

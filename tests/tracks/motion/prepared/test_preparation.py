@@ -332,7 +332,7 @@ def test_requests_that_cannot_be_answered_are_counted_and_none_at_all_is_an_erro
     assert done.counts["eval_in"] == 1
     assert done.unused == {request_table.NO_FUTURE: 2, request_table.NO_PAST: 1}
     write(tmp_path / "none", {"train/a.pb": (MOSCOW, RAIN)})
-    with pytest.raises(TableError, match="expected at least one request that can be scored, found none in 1 scenes"):
+    with pytest.raises(TableError, match="expected at least one request that can be scored, found none in 1 scene"):
         prepare(tmp_path / "none", tmp_path / "nothing")
 
 

@@ -205,7 +205,7 @@ def test_scenes_whose_ending_is_in_capitals_are_not_left_out_silently(source):
     (source / "dev_tags.txt").unlink()
     found = sources.found(source)
     assert "dev/a.pb" not in files(found)
-    assert found.notes == ("1 files end in .PB in capitals, not in .pb: left out",)
+    assert found.notes == ("1 file ends in .PB in capitals, not in .pb: left out",)
 
 
 def test_a_part_may_be_a_link(source, tmp_path):

@@ -50,7 +50,7 @@ def test_many_scenes_that_come_twice_are_counted():
 
 
 def test_no_request_at_all_is_an_error_that_says_why():
-    with pytest.raises(TableError, match=r"found none in 1 scenes\. Not used: 3 late\."):
+    with pytest.raises(TableError, match=r"found none in 1 scene\. Not used: 3 late\."):
         totals.totals([note(scene("a", requests=0), unused={"late": 3})])
 
 

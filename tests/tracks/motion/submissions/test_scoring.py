@@ -221,7 +221,7 @@ def test_truth_whose_shift_is_unknown_in_part_says_nothing_of_the_shift(scenes):
 def test_scenes_that_come_twice_or_ask_for_nothing_are_refused(scenes):
     with pytest.raises(ShiftbenchError, match=f"expected each scene once, found {scenes[0].id} more than once"):
         truth_of_scenes([*scenes, scenes[0]])
-    with pytest.raises(ShiftbenchError, match="expected at least one valid request, found none in 1 scenes"):
+    with pytest.raises(ShiftbenchError, match="expected at least one valid request, found none in 1 scene"):
         truth_of_scenes([dataclasses.replace(scenes[0], requests=())])
 
 
@@ -243,7 +243,7 @@ def test_all_that_does_not_fit_the_truth_is_reported_together(submission, truth)
         line_up(spoilt(submission, scene_ids=scenes, track_ids=tracks), truth)
     text = str(caught.value)
     assert "expected a prediction for each request, found none for scene0/12, scene11/11. Predict them;" in text
-    assert "expected scenes of the ground truth, found 1 others (moon)" in text
+    assert "expected scenes of the ground truth, found 1 other (moon)" in text
     assert "found scene0/99 besides" in text
 
 

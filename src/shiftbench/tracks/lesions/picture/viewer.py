@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from shiftbench.check import Flags
 from shiftbench.components import components
+from shiftbench.errors import counted
 from shiftbench.measures import MEASURES
 from shiftbench.metrics import segmentation
 from shiftbench.report.digits import MISSING
@@ -194,6 +195,6 @@ def _scores(view: View) -> Grid:
     for name, mask in masks.items():
         if mask is not None:
             volume = np.count_nonzero(mask) * np.prod(view.spacing) / 1000
-            facts[f"In the {name}"] = f"{components(mask, 6)[1]:,} lesions, {volume:.2f} ml"
+            facts[f"In the {name}"] = f"{counted(components(mask, 6)[1], 'lesion')}, {volume:.2f} ml"
     rows = tuple(Row(name, (Cell(text),)) for name, text in facts.items())
     return Grid("scores", "", "Scores of this patient", "", (Column(""),), rows)

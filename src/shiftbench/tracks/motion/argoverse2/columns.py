@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.errors import ShiftbenchError, TableError, counted
 from shiftbench.io.tables import read_table
 from shiftbench.tracks.motion.argoverse2.recording import HZ, Floats
 
@@ -55,8 +55,8 @@ def _problem(values: pl.Series, kind: str) -> str | None:
         bad |= ~values.is_finite().fill_null(value=False)
     if bad.any():
         return (
-            f"column {values.name!r}: expected {kind} in every row, found none, NaN or infinity in {bad.sum():,} rows "
-            f"(first {bad.arg_max()}). Leave these rows out."
+            f"column {values.name!r}: expected {kind} in every row, found none, NaN or infinity in "
+            f"{counted(bad.sum(), 'row')} (first {bad.arg_max()}). Leave these rows out."
         )
     return _too_large(values) if kind == INTEGER else None
 
@@ -136,8 +136,8 @@ def check_headings(heading: pl.Series, problems: list[str]) -> None:
     bad = size > TURN_RAD
     if bad.any():
         problems.append(
-            f"{heading.name}: expected radians within ±2π, found {bad.sum():,} others (up to {size.max():.3g}). "
-            "Convert degrees to radians."
+            f"{heading.name}: expected radians within ±2π, found {counted(bad.sum(), 'other')} (up to "
+            f"{size.max():.3g}). Convert degrees to radians."
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shiftbench.errors import counted
 from shiftbench.tracks.motion.argoverse2 import categories
 from shiftbench.tracks.motion.argoverse2.columns import (
     INTEGER,
@@ -96,7 +97,9 @@ def _rotations(frame: pl.DataFrame, name: str, problems: list[str]) -> Floats:
 def _check_sizes(boxes: pl.DataFrame, problems: list[str]) -> None:
     bad = boxes.filter(pl.any_horizontal(pl.col(SIZES) <= 0))
     if bad.height:
-        problems.append(f"{', '.join(SIZES)}: expected sizes above 0 m, found others in {bad.height:,} boxes.")
+        problems.append(
+            f"{', '.join(SIZES)}: expected sizes above 0 m, found others in {counted(bad.height, 'box', 'boxes')}."
+        )
 
 
 def _poses(poses: pl.DataFrame, stamps: npt.NDArray[np.int64], name: str, problems: list[str]) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shiftbench.errors import ArrayError, PredictionsError, UnknownNameError
+from shiftbench.errors import ArrayError, PredictionsError, UnknownNameError, counted
 from shiftbench.metrics.modes import Modes, weight_problems
 from shiftbench.tracks.motion.scenes.frame import agent_frame, transformed
 from shiftbench.tracks.motion.scenes.scene import Scene
@@ -89,8 +89,9 @@ def forecasts(
     if not rows.size:
         others = list(dict.fromkeys(map(shown, submission.scene_ids[:3])))
         raise PredictionsError(
-            f"expected predictions for scene {shown(scene.id)}, found none among {len(submission):,} requests, "
-            f"of scenes such as {', '.join(others)}. Give the scene's own predictions."
+            f"expected predictions for scene {shown(scene.id)}, found none among "
+            f"{counted(len(submission), 'request')}, of scenes such as {', '.join(others)}. Give the scene's own "
+            "predictions."
         )
     starts = submission.modes.starts
     found = {}

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shiftbench import check
-from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.errors import ShiftbenchError, TableError, counted
 from shiftbench.tracks.motion.maps.feature_map import feature_maps
 from shiftbench.tracks.motion.maps.map_settings import MapSettings
 from shiftbench.tracks.motion.prepared import sources, vector_codec
@@ -94,7 +94,9 @@ class LiveStore:
         paths = (source,) if source.is_file() else _scenes(source)
         rows, key = _read(source, paths, settings)
         if not rows:
-            raise TableError(f"{source}: expected requests that can be scored, found none in {len(paths):,} scenes.")
+            raise TableError(
+                f"{source}: expected requests that can be scored, found none in {counted(len(paths), 'scene')}."
+            )
         frame = with_recordings(pl.DataFrame(rows, schema={**REQUEST, "number": pl.Int64}), sources.recordings(source))
         targets = frame["target"].to_numpy().astype(np.float32, copy=False).reshape(-1, FUTURE, 2)
         return cls(paths, frame.drop("target"), targets, settings, key)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shiftbench.errors import ShiftbenchError, TableError
+from shiftbench.errors import ShiftbenchError, TableError, counted
 from shiftbench.io import fetch
 from shiftbench.progress import Progress, silent
 from shiftbench.tracks.motion import archives
@@ -259,7 +259,7 @@ def _notes(root: Path, parts: Iterable[Part]) -> Iterator[str]:
     parts = list(parts)
     named = list(_visible(root, root.rglob("*.[pP][bB]")))
     if capital := sum(path.suffix != ".pb" for path in named):
-        yield f"{capital:,} files end in .PB in capitals, not in .pb: left out"
+        yield f"{counted(capital, 'file')} {'ends' if capital == 1 else 'end'} in .PB in capitals, not in .pb: left out"
     inside = sum(len(part.scenes) for part in parts if not part.folder.is_symlink())  # links to files are not followed
     if outside := len(named) - capital - inside:
         yield f"{outside:,} .pb files are outside the folders of the parts: left out"

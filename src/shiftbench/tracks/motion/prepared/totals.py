@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any
 
-from shiftbench.errors import TableError
+from shiftbench.errors import TableError, counted
 from shiftbench.tracks.motion.partitions import tag_counts
 from shiftbench.tracks.motion.schema import (
     COUNTS,
@@ -104,9 +104,9 @@ def totals(notes: Iterable[Mapping[str, Any]]) -> Totals:
     if not found.requests.total():
         unused = "; ".join(f"{count:,} {reason}" for reason, count in found.unused_by_reason().items())
         raise TableError(
-            f"expected at least one request that can be scored, found none in {len(files):,} scenes. Not used: "
-            f"{unused or 'none, since they have no requests'}. Scenes outside all partitions can be a --test-set of a "
-            "run."
+            f"expected at least one request that can be scored, found none in {counted(len(files), 'scene')}. Not "
+            f"used: {unused or 'none, since they have no requests'}. Scenes outside all partitions can be a --test-set "
+            "of a run."
         )
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import PredictionsError, TableError
+from shiftbench.errors import PredictionsError, TableError, counted
 from shiftbench.io import tables
 from shiftbench.metrics.modes import Floats, Index
 from shiftbench.tracks.motion.scenes import protobuf
@@ -149,7 +149,7 @@ def _track_problems(frame: pl.DataFrame) -> list[str]:
     if not bad.len():
         return []
     found = "none" if bad[0] is None else repr(bad[0])
-    return [f"column 'track_id': expected numbers from 0 to 2^64 - 1, found {found} in {bad.len():,} rows."]
+    return [f"column 'track_id': expected numbers from 0 to 2^64 - 1, found {found} in {counted(bad.len(), 'row')}."]
 
 
 def _lists(column: pl.Series) -> pl.Series:

@@ -19,7 +19,7 @@ from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles.trajectories import MOST_MODES
-from shiftbench.errors import PredictionsError, UnknownNameError
+from shiftbench.errors import PredictionsError, UnknownNameError, counted
 from shiftbench.metrics.modes import Index, mixture_scores, named
 from shiftbench.scores.metric import METRICS
 from shiftbench.tracks.motion.submissions.requests import KEY, Requests, key_frame, shown
@@ -95,7 +95,8 @@ def _surplus_problems(surplus: pl.DataFrame, wanted: pl.DataFrame, given: Submis
     if len(strangers):
         named_scenes = ", ".join(map(shown, strangers.head(3).to_list()))
         problems.append(
-            f"expected scenes of the ground truth, found {len(strangers):,} others ({named_scenes}). Remove them."
+            f"expected scenes of the ground truth, found {counted(len(strangers), 'other')} ({named_scenes}). Remove "
+            "them."
         )
     if tracks.size:
         found = f"found {named(tracks, given.name)} besides"

@@ -12,7 +12,7 @@ import polars as pl
 
 from shiftbench.assessment.scored import Labels
 from shiftbench.check import Flags
-from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError
+from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, counted
 from shiftbench.metrics.modes import Floats, named
 from shiftbench.tracks.motion.scenes.frame import agent_frame, ground_truth, transformed
 from shiftbench.tracks.motion.scenes.scene import Request, Scene, valid_requests
@@ -122,7 +122,7 @@ def _scene_problems(seen: Counter[str], valid: int) -> list[str]:
             f"expected each scene once, found {', '.join(map(shown, twice[:3]))} more than once ({len(twice):,} such)."
         )
     if not valid:
-        problems.append(f"expected at least one valid request, found none in {len(seen):,} scenes.")
+        problems.append(f"expected at least one valid request, found none in {counted(len(seen), 'scene')}.")
     return problems
 
 
