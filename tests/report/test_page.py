@@ -219,7 +219,7 @@ def test_tables_of_a_paper_are_a_page_in_the_same_look():
     assert [spaced(cell) for row in reader.tables[0] for cell in row] == ["System", "RMSE", "ours", "a <b>", "1"]
     assert "<h1>A &amp; B</h1>" in text
     assert "All of &lt;them&gt;." in text
-    assert "Error retention eval" in text
+    assert "Error retention, evaluation" in text
     assert "R-AUC of F1" in spaced(text)
     assert external(text) == []
 

@@ -13,9 +13,9 @@ from shiftbench.report.grid import Cell, Column, Grid, Row
 from shiftbench.report.grids.listing import grids
 from shiftbench.report.latex import escaped
 from shiftbench.report.recipe import flat, signature
-from shiftbench.report.text import csv, latex, markdown
+from shiftbench.report.text import csv, latex, markdown, markdown_parts
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean
+from shiftbench.report.view import clean, main_split
 
 from .factory import HOSTILE, hostile, regression
 
@@ -87,13 +87,25 @@ def markdown_tables(text: str) -> list[list[list[str]]]:
 
 def test_markdown_has_the_same_cells_as_the_grid(report: Report):
     tables = markdown_tables(markdown(report))
-    every = grids(report)
+    main = [grid for grid in grids(report) if grid.split == main_split(report)]
+    others = [grid for grid in grids(report) if grid.split and grid not in main]
+    general = [grid for grid in grids(report) if not grid.split]
+    splits = [grid for grid in general if grid.kind == "splits"]
+    ordered = [*splits, *main, *others, *(grid for grid in general if grid not in splits)]
+    every = [part for grid in ordered for part in markdown_parts(grid)]
     assert len(tables) == len(every)
     for table, grid in zip(tables, every, strict=True):
         assert {len(line) for line in table} == {len(grid.columns) + 1}
         for line, row in zip(table[2:], grid.rows, strict=True):
             if "*" not in "".join(cell.line for cell in row.cells):
                 assert [unquoted(cell) for cell in line[1:]] == [cell.line for cell in row.cells]
+
+
+def test_markdown_parts_wide_tables_and_loses_no_column(report: Report):
+    for grid in grids(report):
+        parts = markdown_parts(grid)
+        assert [column for part in parts for column in part.columns] == list(grid.columns)
+        assert len(parts) == 1 or all(len(part.columns) <= 6 for part in parts)
 
 
 def test_markdown_opens_with_the_verdict(report: Report):

@@ -243,18 +243,30 @@ def _costs(report: Path) -> tuple[Cost, ...]:
     return ()
 
 
-def _unwritable(value: Any, *, longest: int = LONGEST_TEXT) -> Iterator[str]:
+def _unwritable(value: Any) -> Iterator[str]:
     """Problems of JSON values that can be read, but neither displayed nor written again."""
-    if isinstance(value, dict):
-        yield from _unwritable([*value])
-        for name, entry in value.items():
-            if not isinstance(entry, float):  # as most are
-                yield from _unwritable(entry, longest=10 * LONGEST_TEXT if name in ("warnings", "recipe") else longest)
-    elif isinstance(value, list):
-        for entry in value:
-            if not isinstance(entry, float):
-                yield from _unwritable(entry, longest=longest)
-    elif isinstance(value, str) and HALF.search(value):
+    held: dict[int, set[Any]] = {}  # what is no container, by how long texts may be; most of it occurs many times
+    waiting = [(value, LONGEST_TEXT)]
+    while waiting:
+        entry, longest = waiting.pop()
+        if isinstance(entry, dict):
+            held.setdefault(LONGEST_TEXT, set()).update(entry)
+            waiting += [(each, 10 * LONGEST_TEXT if name in ("warnings", "recipe") else longest)
+                        for name, each in entry.items() if isinstance(each, (dict, list))]  # fmt: skip
+            entry = [each for each in entry.values() if not isinstance(each, (dict, list))]
+        elif isinstance(entry, list):
+            waiting += [(each, longest) for each in entry if isinstance(each, (dict, list))]
+            entry = [each for each in entry if not isinstance(each, (dict, list))]
+        else:
+            entry = [entry]
+        held.setdefault(longest, set()).update(entry)
+    for longest, entries in held.items():
+        for each in entries:
+            yield from _odd_value(each, longest)
+
+
+def _odd_value(value: Any, longest: int) -> Iterator[str]:
+    if isinstance(value, str) and HALF.search(value):
         yield f"expected text in Unicode, found half of a character in {value!r}. Write the report again."
     elif isinstance(value, str) and len(value) > longest + MARK:
         yield f"expected texts of at most {longest:,} characters, found one of {len(value):,}. Shorten it."

@@ -56,8 +56,8 @@ SPELLED = {
     "cnll": "cNLL",
     "dsc": "DSC",
     "ndsc": "nDSC",
-    " dev$": ", development",
-    " eval$": ", evaluation",
+    " dev": ", development",
+    " eval": ", evaluation",
 }  # of words in names of pictures, those that are not spelled as there
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.

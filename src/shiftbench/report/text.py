@@ -18,7 +18,7 @@ from shiftbench.report.latex import escaped
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, metric_unit, worded
+from shiftbench.report.view import clean, main_split, metric_unit, worded
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Cost, SliceScore
 
@@ -30,7 +30,8 @@ NUMBERS = ("value", "std", "low", "high")
 WORDS = ("system", "role", "split", "subset", "metric", "measure", "unit", "recipe")  # a user's, or made of them
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of what a spreadsheet takes for a formula
 NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")  # of plain digits
-LATEX_COLUMNS = 6  # columns of numbers that fit on a page
+MOST_COLUMNS = 6  # columns of numbers that fit on a page
+MOST_WHOLE = 9  # of Markdown, that are left in one table, where cells may wrap
 
 
 def csv(report: Report) -> str:
@@ -118,11 +119,13 @@ def _field(number: float | None) -> str:
 
 
 def markdown(report: Report, *, further: Sequence[Picture] = ()) -> str:
-    """The verdict and all tables in GitHub-flavoured Markdown, with links to additional pictures."""
+    """The verdict and all tables in GitHub-flavoured Markdown, with links to additional pictures: in the order of the
+    page, the main split first."""
     blocks = [f"# {quoted(report.title)}", quoted(signature(report))]
     blocks += ["\n".join(f"- {quoted(text)}" for text in verdict(report))]
-    for grid in grids(report):
-        blocks += [f"## {quoted(grid.title)}", markdown_table(grid)]
+    main = main_split(report)
+    for grid in sorted(grids(report), key=lambda grid: (grid.kind != "splits", not grid.split, grid.split != main)):
+        blocks += [f"## {quoted(grid.title)}", *map(markdown_table, markdown_parts(grid))]
         blocks += [quoted(grid.note)] if grid.note else []
     if further:
         blocks += [f"## {picture.TITLE}", *map(_markdown_picture, further)]
@@ -138,6 +141,13 @@ def _markdown_picture(each: Picture) -> str:
     # A closing bracket would end the alternative text.
     alternative = re.sub(r"(?<!\\)([\[\]])", r"\\\1", title)
     return f"![{alternative}]({each.file})\n\n**{title}.** {caption}".rstrip()
+
+
+def markdown_parts(grid: Grid) -> list[Grid]:
+    """A table, or if its groups of columns are too wide for a page, several with the same rows."""
+    if len(grid.columns) <= MOST_WHOLE or not all(column.group for column in grid.columns):
+        return [grid]
+    return [grid.only(places) for places in _portions(grid)]
 
 
 def markdown_table(grid: Grid) -> str:
@@ -172,7 +182,7 @@ def latex(report: Report, *, further: Sequence[Picture] = ()) -> str:
     tables = [
         _latex_table(grid.only(places), part)
         for grid in grids(report)
-        for part, places in enumerate(_latex_portions(grid), 1)
+        for part, places in enumerate(_portions(grid), 1)
     ]
     needed = r"\usepackage{booktabs}" + (r" and \usepackage{graphicx}" if further else "")
     floats = [*tables, *map(_latex_picture, further)]
@@ -192,13 +202,13 @@ def _latex_picture(each: Picture) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_portions(grid: Grid) -> list[list[int]]:
+def _portions(grid: Grid) -> list[list[int]]:
     """Groups of columns that go into one table, as many as fit on a page."""
     portions: list[list[int]] = []
     for group in grid.groups():
-        for start in range(0, len(group), LATEX_COLUMNS):
-            piece = group[start : start + LATEX_COLUMNS]
-            if portions and len(portions[-1]) + len(piece) <= LATEX_COLUMNS:
+        for start in range(0, len(group), MOST_COLUMNS):
+            piece = group[start : start + MOST_COLUMNS]
+            if portions and len(portions[-1]) + len(piece) <= MOST_COLUMNS:
                 portions[-1] += piece
             else:
                 portions.append(piece)

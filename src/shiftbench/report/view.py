@@ -50,8 +50,10 @@ def once(query: Callable[Concatenate[Report, Given], Found]) -> Callable[Concate
 
 def clean(name: object) -> str:
     """A name on one line: runs of white space become one space, invisible and control characters are removed."""
-    visible = "".join(char for char in str(name) if char.isprintable() or char.isspace())
-    return " ".join(visible.split())
+    text = str(name)
+    if not text.isprintable():
+        text = "".join(char for char in text if char.isprintable() or char.isspace())
+    return " ".join(text.split())
 
 
 def marked(name: object) -> str:
@@ -213,6 +215,7 @@ def subsets_of(scores: Iterable[Score]) -> list[str]:
     return [subset for subset in SUBSETS if subset in found]
 
 
+@once
 def gaps(report: Report, split: str) -> dict[str, dict[str, tuple[int, int]]]:
     """Systems that lack answers: system → subset → the number of records scored, and of all records."""
     counts = {count.subset: count.records for count in report.counts if count.split == split}
