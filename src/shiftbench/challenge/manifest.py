@@ -152,6 +152,8 @@ def _publish_records(folder: Path, challenge: Challenge) -> None:
         for phase in board.phases:
             try:
                 found = forms.records(board, truth(folder, board.slug, phase.name))
+                if (there := records_file(folder, board.slug, phase.name)) is not None:
+                    PublicRecords.read(there)  # nobody else's file is replaced
             except ShiftbenchError as error:
                 problems += [f"{board.slug}, {phase.name}: {problem}" for problem in error.problems]
                 continue

@@ -281,8 +281,8 @@ def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: R
             elif rules.apart is not None:
                 reason = (
                     f"its rules leave {counted(fitting, 'record')}, but each {rules.apart} is kept on one side of "
-                    "train, dev and eval, and no cluster was assigned to it. Name smaller clusters, raise its share, or "
-                    "allow clusters on both sides with --cut-clusters"
+                    "train, dev and eval, and no cluster was assigned to it. Name smaller clusters, raise its share, "
+                    "or allow clusters on both sides with --cut-clusters"
                 )
             else:
                 left = counted(fitting, "record")

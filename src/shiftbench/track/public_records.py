@@ -54,8 +54,8 @@ class PublicRecords:
                 raise ValueError("other ids than texts")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TableError(
-                f"{where}: expected the ids of records, found: {first_line(error)}. It is made when a challenge is "
-                "sealed."
+                f"{where}: expected the ids of records, which sealing a challenge writes, found: {first_line(error)}. "
+                "Rename another file."
             ) from None
         return cls(ids, facts)
 

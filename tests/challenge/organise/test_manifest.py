@@ -100,6 +100,23 @@ def test_a_file_that_was_put_there_later_is_told(folder: Path):
     assert manifest.public(folder, "one") == ["answers.csv", "data/inputs.csv", *RECORDS]
 
 
+def test_another_file_of_the_name_of_the_records_is_not_replaced(folder: Path):
+    write(folder, {"public/one/dev/records.json": '{"mine": 1}'})
+    with pytest.raises(SettingsError, match=r"one, dev: records\.json: expected the ids of records"):
+        manifest.seal(folder)
+    assert (folder / "public/one/dev/records.json").read_text() == '{"mine": 1}'
+
+
+def test_records_follow_labels_that_are_corrected_with_others(folder: Path):
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n7,4\n5,1\n"})
+    manifest.seal(folder)
+    board = definition.read(folder / definition.FILE).boards[0]
+    held = manifest.records(folder, board, "dev")
+    assert (held.ids, held.facts) == (["5", "7"], {"answer": 0.0})
+    (folder / "public/one/dev/records.json").unlink()  # as in challenges that were sealed before there was one
+    assert manifest.records(folder, board, "dev") == held
+
+
 def test_a_link_into_the_sealed_folder_is_refused(folder: Path):
     (folder / "public/one/link.csv").symlink_to(folder / "sealed/one/dev/truth.csv")
     assert manifest.public(folder, "one") == ["data/inputs.csv", *RECORDS]
