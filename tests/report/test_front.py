@@ -487,6 +487,14 @@ def test_of_several_models_alone_the_best_is_told(rng):
     assert "Of 3 models and the baselines, lowest" in text_of(*models, model(rng, "d", role="baseline"))
 
 
+@pytest.mark.parametrize("width", range(60, 84, 3))
+def test_p_values_stay_on_their_line(rng, width):
+    report = build([(Records(N, shifted=SHIFTED), [model(rng, "a"), model(rng, "b", scale=2)])], FEW)
+    text = printed(report, width=width)
+    assert text.count("p < 0.001") == 2
+    assert text.replace("p < ", "").count("<") == 0
+
+
 def test_the_interval_of_a_difference_keeps_its_sign(rng):
     a, b = model(rng, "a"), model(rng, "b", scale=2)
     report = build([(Records(N, shifted=SHIFTED), [a, b])], FEW)

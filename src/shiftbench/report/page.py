@@ -178,9 +178,10 @@ def digest(script: str) -> str:
 
 
 def _bound(text: str) -> str:
-    """A text in which no percent sign or arrow is parted from its number at the end of a line, and no R-AUC from
+    """A text in which no percent sign, arrow or p is parted from its number at the end of a line, and no R-AUC from
     itself."""
     text = SHORT.sub("\\g<0>\N{WORD JOINER}", str(text))
+    text = re.sub(r"\bp ([=<]) ", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
     for sign in ("%", "↑", "↓", "→"):
         text = text.replace(f" {sign}", f"\N{NO-BREAK SPACE}{sign}")
     return text.replace("→ ", "→\N{NO-BREAK SPACE}")

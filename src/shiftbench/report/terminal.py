@@ -163,8 +163,9 @@ def _fitted(
 
 
 def _filled(text: str, width: int) -> list[str]:
-    """Indented lines; a percent sign is not parted from its number."""
-    lines = wrapped("  " + text.replace(" %", "\xa0%"), width, indent="  ")
+    """Indented lines; a percent sign and a p-value are not parted from their numbers."""
+    bound = re.sub(r"\bp ([=<]) ", "p\xa0\\1\xa0", text.replace(" %", "\xa0%"))
+    lines = wrapped("  " + bound, width, indent="  ")
     return [line.replace("\xa0", " ") for line in lines]
 
 
