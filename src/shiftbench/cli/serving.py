@@ -217,7 +217,7 @@ class Uploads:
     drop: Annotated[str, typer.Option("--drop", help="Give up this upload.")] = ""
 
     def require(self, file: Path | None) -> None:
-        """Refuse options that do not go together.
+        """Refuse options that do not go together, and a file that is none.
 
         Raises:
             SettingsError: naming what is missing or too much.
@@ -227,6 +227,8 @@ class Uploads:
             raise SettingsError("expected FILE, predictions to hand in, found none. --unfinished lists what broke off.")
         if file is not None and alone:
             raise SettingsError("--unfinished, --drop: expected them without FILE, found one. Leave it out.")
+        if file is not None and not file.is_file():
+            raise SettingsError(f"{file}: expected a file of predictions, found none. Check the path.")
 
     def list_or_drop(self, server: client.Server) -> None:
         """Give up the upload of `drop`; list what is left."""
@@ -291,8 +293,6 @@ def submit(
     if file is None:
         uploads.list_or_drop(server)
         return
-    if not file.is_file():
-        raise SettingsError(f"{file}: expected a file of predictions, found none. Check the path.")
     challenge = client.challenge(server)
     if uploads.resume:
         begun = uploads.begun(server, file)

@@ -93,15 +93,15 @@ def test_an_example_of_the_organiser_is_the_only_one(shiftbench: Shiftbench, tmp
     labels(tmp_path / "given")
     (tmp_path / "given/public/example.parquet").write_text("mine")
     assert shiftbench("challenge", "new", tmp_path / "given", "--out", "one", "--metric", "rmse").code == 0
-    found = sorted(path.name for path in (tmp_path / "one/public/main").rglob("*"))
-    assert found == ["example.parquet", "inputs.csv"]
+    found = sorted(path.name for path in (tmp_path / "one/public/main").rglob("*") if path.is_file())
+    assert found == ["example.parquet", "inputs.csv", "records.json"]
 
 
 def test_a_folder_becomes_a_challenge_with_a_baseline(wind: Path):
     (board,) = definition.read(wind / "challenge.toml").boards
     assert (board.metric, board.track, [phase.name for phase in board.phases]) == ("rmse", "table", ["final"])
     assert [*manifest.baselines(wind, "main", "final")] == ["mean"]
-    assert manifest.public(wind, "main") == ["final/example.csv", "inputs.csv"]
+    assert manifest.public(wind, "main") == ["final/example.csv", "final/records.json", "inputs.csv"]
 
 
 def test_a_baseline_is_kept_by_content_and_scored_as_a_reference(ledger: Ledger, wind: Path):
