@@ -257,7 +257,11 @@ def _require_fit(folder: Path, board: Board, phase: Phase, arrays: Mapping[str, 
         records = manifest.records(folder, board, phase.name)
     except ShiftbenchError as error:
         raise Fault(*error.problems) from None
-    found = {name: forms.problems(form.intake, held, records) for name, held in arrays.items()}
+    found = {
+        name: forms.problems(form.intake, held, records)
+        for name, held in arrays.items()
+        if name != BEST  # was scored with these labels
+    }
     if problems := [f"{name}: {problem}" for name, own in found.items() for problem in own]:
         raise Refused(*problems)
 
