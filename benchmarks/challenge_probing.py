@@ -8,8 +8,9 @@ data. Each attack meets a hidden phase, which answers through the Ladder, and a 
 - `climbing`: changes a few answers and keeps those changes that are told to be better; of classes and of numbers.
 
 The 1,000 are answered by the server's rule, computed from the labels (`Rule`); that a server tells the same is
-measured by 100 submissions over HTTP, a ledger and a worker with its sandbox. `python -m benchmarks.challenge_probing
-1000` sends all to a server, whose worker then reads files in its own process.
+measured by 100 submissions over HTTP, a ledger and a worker with its sandbox, and by all of one attack in
+`challenge_probing_served`. `python -m benchmarks.challenge_probing 1000` sends all to a server, whose worker then reads
+files in its own process.
 """
 
 from __future__ import annotations
@@ -270,20 +271,28 @@ def by_rule(submissions: int = SUBMISSIONS, seeds: int = SEEDS) -> dict[tuple[st
     return found
 
 
-def served(attack: str, phase: Phase, submissions: int, *, inside: bool, records: int = RECORDS) -> tuple[Gain, int]:
-    """The gain of an attack through the server, and how many submissions it told otherwise than the rule says."""
+def served(
+    attack: str, phase: Phase, submissions: int, *, inside: bool, records: int = RECORDS,
+    tell: Callable[[int, float], object] = lambda _count, _number: None,
+) -> tuple[Gain, int]:  # fmt: skip
+    """The gain of an attack through the server, and how many submissions it told otherwise than the rule says.
+
+    tell: called after each submission with their count and the number that the team was told.
+    """
     board, _ = ATTACKS[attack]
-    otherwise = [0]
+    count = otherwise = 0
     with tempfile.TemporaryDirectory() as folder, World(Path(folder), records, inside=inside).serving() as world:
         targets = world.targets[board.slug]
         rule = Rule(targets[:records], phase)
 
         def told(answers: Answers) -> float:
+            nonlocal count, otherwise
             number = world.told(board, phase, answers)
-            otherwise[0] += not rule.follow(answers, number)
+            count, otherwise = count + 1, otherwise + (not rule.follow(answers, number))
+            tell(count, number)
             return number
 
-        return gain(targets, attack, told, submissions=submissions, records=records), otherwise[0]
+        return gain(targets, attack, told, submissions=submissions, records=records), otherwise
 
 
 def ratios() -> list[tuple[str, float, float | None]]:
