@@ -104,6 +104,7 @@ def build(
     options: Options,
     *,
     calibration: tuple[Records, Sequence[Scored]] | None = None,
+    brief: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The report of one or more systems on one or more splits; systems of a split are compared pairwise.
@@ -114,6 +115,8 @@ def build(
         splits: records with their systems.
         options: see `Options`.
         calibration: records that calibrate conformal regions and are not scored; None: those of the split dev.
+        brief: only systems, numbers of records, scores, comparisons and warnings: nothing by slice or record, no
+            curves.
         progress: called with (replicates done, replicates in all).
     """
     if options.threshold is not None:
@@ -130,7 +133,7 @@ def build(
             _tell(note)
         total = len(splits)
         for place, (records, systems) in enumerate(checked.splits):
-            found = _split(records, systems, options, _share(progress, place, total))
+            found = _split(records, systems, options, _share(progress, place, total), brief=brief)
             parts.append(_without_order(found, {each.name for each in _with_singles(systems) if not each.measure}))
         for records, systems in splits:
             for each in systems:
@@ -153,13 +156,14 @@ def build(
         records_name=options.records_name,
         systems=tuple(first.values()),
         **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
-        shifts=tuple(row for records, _ in splits for row in moved(records, seed=options.intervals.seed)),
+        shifts=tuple(row for records, _ in splits if not brief for row in moved(records, seed=options.intervals.seed)),
         separations=conformal.separations,
         warnings=tuple(messages),
         recipe=_recipe(options, splits)
         | {name: dict(entry) for name, entry in (("conformal", conformal.recipe), ("length", checked.recipe)) if entry},
     )
-    return replace(report, notable=_notable(report, splits), warnings=(*report.warnings, *_cautions(report, splits)))
+    behind = () if brief else _notable(report, splits)
+    return replace(report, notable=behind, warnings=(*report.warnings, *_cautions(report, splits)))
 
 
 def _cautions(report: Report, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> Iterator[str]:
@@ -260,7 +264,7 @@ def _recipe(options: Options, splits: Sequence[tuple[Records, Sequence[Scored]]]
 
 
 def _split(
-    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None
+    records: Records, systems: Sequence[Scored], options: Options, progress: Progress | None, *, brief: bool
 ) -> dict[str, list[Any]]:
     if not systems:
         raise ArrayError(f"split {records.split!r}: expected at least one system to assess, found none.")
@@ -280,13 +284,15 @@ def _split(
             continue
         part, ends = scored[place]
         found["scores"] += [*part.single_scores(), *part.scores(ends)]
+        part.warn()
+        if brief:
+            continue
         found["slices"] += part.slices(ends)
         found["slice_scores"] += slice_scores(part.records, part.system, options.intervals)
         found["parts"] += part.parts()
         found["curves"] += curves.curves(
             part.records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
         )
-        part.warn()
     if any(each.pairs for each in tested):
         names = [system.system.name for system in systems]
         without = [place for place, system in enumerate(systems) if not system.measure]

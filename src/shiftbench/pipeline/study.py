@@ -295,7 +295,9 @@ class _Reports(Generic[SystemKind, SetKind]):
                 recipes[system.name] = dict(system.recipe)
                 for split in own.splits:
                     for task, scored in own.score([system], split, [*self.study.tasks]).items():
-                        parts[task].append(build([scored], self.options(task, selection, {})))
+                        # What stands beside the scores is that of the first.
+                        brief = bool(parts[task])
+                        parts[task].append(build([scored], self.options(task, selection, {}), brief=brief))
                 self.say(f"assess {selection.name}", len(recipes), len(recipes))
         return {
             task: Result(f"{task}-{selection.name}", together(found, recipes), printed=False)

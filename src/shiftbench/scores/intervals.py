@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, combinations, compress
+from itertools import chain, combinations, compress, islice
 from numbers import Integral, Real
 from statistics import NormalDist
 from typing import Any, Literal
@@ -45,6 +45,8 @@ LEFT_OUT = 500
 LEAST_FREEDOM = 3
 
 LEAST_UNITS = 1e-9  # fewer make the weights of an interval infinite
+
+TOGETHER = 1 << 16  # influences of which standard errors are computed at a time
 
 ROUNDING = 1e-9
 # The reason for a missing interval at the end of a score's range: rare events occur in none of its replicates.
@@ -466,9 +468,11 @@ def _evaluate(
     if not linear:
         return np.array([statistic.values(counts) for statistic in statistics]), None
     values, influences = zip(*(statistic.linearised(counts) for statistic in statistics), strict=True)
-    # Differences one by one, since all at once would need a multiple of the memory of millions of records.
     rows = chain(influences, (a - b for a, b in combinations(influences, 2)))
-    return np.array(values), np.array([resampler.standard_errors(row, counts) for row in rows])
+    # So many at a time: all at once would need a multiple of the memory of millions of records.
+    many = max(1, TOGETHER // max(1, influences[0].size))
+    parts = iter(lambda: [*islice(rows, many)], [])
+    return np.array(values), np.concatenate([resampler.standard_errors(np.array(part), counts) for part in parts])
 
 
 def _jackknife_errors(

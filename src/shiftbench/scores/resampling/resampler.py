@@ -56,12 +56,13 @@ class Resampler:
         return counts
 
     def standard_errors(self, influence: Vector, counts: Vector) -> Vector:
-        """Standard errors [S] from influences [S, U]: the stratified sum of squares about each stratum's mean."""
-        variance = np.zeros(len(influence))
+        """Standard errors [..., S] from influences [..., S, U]: the stratified sum of squares about each stratum's
+        mean."""
+        variance = np.zeros(influence.shape[:-1])
         for members in self.members:
             size = len(members)
-            part, drawn = influence[:, members], counts[members]
-            centred = part - (part @ drawn / size)[:, None]
+            part, drawn = influence[..., members], counts[members]
+            centred = part - (part @ drawn / size)[..., None]
             variance += (centred**2 @ drawn) * (size / max(size - 1, 1))
         return np.sqrt(variance)
 
