@@ -191,7 +191,7 @@ def test_rows_name_the_version_that_differs_and_no_other(own_world: World) -> No
     own_world.server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
     own_world.scored(eve, OPEN, replace(score(0.4), scorer="shiftbench 2"))
     page = visitor.get("/boards/table").text
-    assert "several versions of the scorer: each row" in page
+    assert "several versions of the scorer; each row" in page
     assert all(f"<small>shiftbench {n}</small>" in page for n in (1, 2))
     assert "<small>labels 1abe15" not in page
 
