@@ -50,6 +50,26 @@ def test_processes_are_numbered_so_that_each_may_have_a_gpu_of_its_own(tmp_path)
     assert {"all of 4 in process 0", "all of 6 in process 1"} <= told
 
 
+def test_kept_processes_train_the_members_of_the_next_fit_and_end_with_the_block(tmp_path):
+    def processes() -> set[str]:
+        told: set[str] = set()
+        workers.train(
+            TOY, "names", [1], folder=tmp_path, cores=1, done=lambda member: None, step=lambda *said: told.add(said[2])
+        )
+        return told
+
+    with workers.kept():
+        first = processes()
+        assert processes() == first
+        os.kill(int(*first), signal.SIGKILL)  # as when memory is short
+        os.waitid(os.P_PID, int(*first), os.WEXITED | os.WNOWAIT)
+        second = processes()
+        assert second != first
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(*second), 0)
+    assert processes() != second
+
+
 def test_a_failing_member_is_named_with_its_reason(tmp_path):
     with pytest.raises(ShiftbenchError, match="member 5: expected to be trained, found ValueError: no luck with 5"):
         workers.train(TOY, "fails", [5], folder=tmp_path, cores=1, done=lambda member: None)

@@ -25,6 +25,8 @@ def work(argument: str, number: int, member: int, report: workers.Report) -> Non
     if mode == "reports":
         report(1, f"half of {member}")
         report(2, f"all of {member} in process {number}")
+    if mode == "names":
+        report(1, str(os.getpid()))
     if mode == "gpus":
         report(1, f"{member} on {os.environ['CUDA_VISIBLE_DEVICES']}")
     if mode == "notes":

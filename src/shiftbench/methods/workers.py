@@ -2,6 +2,8 @@
 
 A module that trains members has a function `trainer(argument, number)`: it reads what members learn from, and returns
 what trains one of them. `number` is that of the process.
+
+Within `kept` processes go from fit to fit: each would import PyTorch anew, which takes some seconds.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import json
 import os
 import queue
 import secrets
-import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -77,13 +80,14 @@ def train(
         executor.run(jobs, where, ended=lambda number: done(members[number]))
         return
     waiting, unfinished = deque(members), len(members)
-    replies = queue.SimpleQueue[tuple[_Worker, str]]()
+    replies, idle = queue.SimpleQueue[tuple[_Worker, str]](), _IDLE.get()
     workers: list[_Worker] = []
     try:
         for number in range(min(cores, unfinished)):
-            given = gpus.environment(where.gpus, number)
-            workers.append(_Worker((module, argument, str(number)), replies, given))
-            workers[-1].begin(waiting.popleft())
+            worker = _hired(gpus.environment(where.gpus, number), replies, idle)
+            worker.work = [module, argument, number]
+            workers.append(worker)
+            worker.begin(waiting.popleft())
         while unfinished:
             worker, line = replies.get()
             if worker.member is None:  # the end of one that had nothing left to do
@@ -96,10 +100,45 @@ def train(
             unfinished -= 1
             if waiting:
                 worker.begin(waiting.popleft())
+        if idle is not None:
+            idle += workers
+            workers = []
     finally:
-        for worker in workers:
-            worker.end()
-            worker.close()
+        _dismiss(workers)
+
+
+_IDLE: ContextVar[list[_Worker] | None] = ContextVar("_IDLE", default=None)
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Keep processes that have trained their members for the next fit in this block; all end with the block."""
+    idle: list[_Worker] = []
+    token = _IDLE.set(idle)
+    try:
+        yield
+    finally:
+        _IDLE.reset(token)
+        _dismiss(idle)
+
+
+def _hired(
+    given: Mapping[str, str], replies: queue.SimpleQueue[tuple[_Worker, str]], idle: list[_Worker] | None
+) -> _Worker:
+    """A process with the variables `given`, which answers into `replies`: one that is idle, or a new one."""
+    for worker in [each for each in idle or () if each.given == given]:
+        (idle or []).remove(worker)
+        worker.into = replies
+        if not worker.ended and worker.process.poll() is None:
+            return worker
+        _dismiss([worker])
+    return _Worker(given, replies)
+
+
+def _dismiss(workers: Sequence[_Worker]) -> None:
+    for worker in workers:
+        worker.end()
+        worker.close()
 
 
 def train_job(argument: str, number: int) -> None:
@@ -120,43 +159,47 @@ def trainer(module: str, argument: str, number: int) -> Train:
     return found
 
 
-def serve(work: Train) -> NoReturn:
-    """In a worker process: train the members that are requested, and report errors; see `child.serve`.
+def serve() -> NoReturn:
+    """In a worker process: train the members that are requested, each as [module, argument, number of the process,
+    member], and report errors; see `child.serve`."""
+    loaded: dict[tuple[str, str, int], Train] = {}
 
-    `work` is given a member, and a function that reports its progress.
-    """
-
-    def reply(member: int, tell: Tell) -> str:
+    def reply(asked: tuple[str, str, int, int], tell: Tell) -> str:
+        *_, member = asked
         try:
-            work(member, lambda steps, message: tell([steps, message]))
+            if (work := asked[:3]) not in loaded:
+                loaded.clear()  # first, since memory may be short
+                loaded[work] = trainer(*work)
+            loaded[work](member, lambda steps, message: tell([steps, message]))
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    child.serve(reply)
+    child.serve(lambda asked, tell: reply(tuple(asked), tell))
 
 
 class _Worker(Child):
-    """One process, the member it has to train, and the thread that waits for its replies."""
+    """One process, what it trains members of, the member at hand, and the thread that passes its replies on."""
 
-    def __init__(
-        self, arguments: tuple[str, ...], replies: queue.SimpleQueue[tuple[_Worker, str]], given: Mapping[str, str]
-    ) -> None:
+    def __init__(self, given: Mapping[str, str], into: queue.SimpleQueue[tuple[_Worker, str]]) -> None:
         # With one thread, products of matrices have one order only.
         own = {name: os.environ.get(name, value) for name, value in KEPT_MEMORY.items()}
-        super().__init__("shiftbench.methods.workers", *arguments, given={**job.ONE_THREAD, **own, **given})
+        super().__init__("shiftbench.methods.workers", given={**job.ONE_THREAD, **own, **given})
+        self.given, self.into, self.ended = given, into, False
+        self.work: list[Any] = []
         self.member: int | None = None
-        self.thread = threading.Thread(target=self._wait, args=(replies,), daemon=True)
+        self.thread = threading.Thread(target=self._wait, daemon=True)
         self.thread.start()
 
-    def _wait(self, replies: queue.SimpleQueue[tuple[_Worker, str]]) -> None:
+    def _wait(self) -> None:
         for line in self.replies:
-            replies.put((self, line))
-        replies.put((self, ""))
+            self.into.put((self, line))
+        self.ended = True  # before it looks where to: whoever hires it sets that first, and then looks at this
+        self.into.put((self, ""))
 
     def begin(self, member: int) -> None:
         self.member = member
-        self.give(member)
+        self.give([*self.work, member])
 
     def reported(self, line: str) -> list[Any]:
         """Steps done and a message; nothing if the member is finished."""
@@ -181,4 +224,4 @@ class _Worker(Child):
 
 
 if __name__ == "__main__":
-    serve(trainer(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    serve()

@@ -20,7 +20,7 @@ from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.errors import SettingsError
 from shiftbench.io import files
-from shiftbench.methods import fitted_folder
+from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.contract import Data
 from shiftbench.methods.settings import MethodSettings
 from shiftbench.pipeline import cost
@@ -223,9 +223,10 @@ def run(
     say = progress or silent
     study.claim(folder)
     fitted = []
-    for planned in study.planned:
-        say(f"fit {planned.name}", 0, 1)
-        fitted.append(study.fit(planned, folder / MODELS / planned.place, cores=cores, progress=say))
+    with workers.kept():
+        for planned in study.planned:
+            say(f"fit {planned.name}", 0, 1)
+            fitted.append(study.fit(planned, folder / MODELS / planned.place, cores=cores, progress=say))
     make = _Reports(study, fitted, folder, cores, say)
     made = [make.compared(each) if each.compared else make.one_by_one(each) for each in study.selections]
     return [results[task] for task in study.tasks for results in made]
