@@ -322,6 +322,33 @@ def test_a_reader_that_fails_at_its_own_example_too_is_our_fault(crashed, exampl
     assert type(caught.value) is kind
 
 
+BREAKING = """
+from shiftbench.challenge import confinement
+read = confinement.parse
+def parse(task):
+    if {where!r} in task["named"]:
+        raise {error}
+    return read(task)
+confinement.parse = parse
+confinement.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "kind"),
+    [("mine", "AttributeError('x')", Unexpected), ("", "AttributeError('x')", Fault), ("", "ImportError('x')", Fault),
+     ("mine", "ValueError('x')", Refused)],
+    ids=["at this file", "at any file", "without a library", "of a damaged file"],
+)  # fmt: skip
+def test_whose_fault_it_is_is_found_by_trying_in_the_sandbox(where, error, kind, tmp_path, monkeypatch):
+    (tmp_path / "mine.csv").write_text("id,answer,uncertainty\n1,2.0,0.1\n2,3.0,0.3\n")
+    (tmp_path / "reader.py").write_text(BREAKING.format(where=where, error=error))
+    monkeypatch.setattr(confinement, "__file__", str(tmp_path / "reader.py"))
+    with pytest.raises((Fault, Refused), match=r"broken by|could not be read") as caught:
+        sandbox.parse(TABLE, tmp_path / "mine.csv", tmp_path / "parsed", limits=SMALL)
+    assert type(caught.value) is kind
+
+
 @pytest.mark.parametrize("name", ["table", "weather", "motion", "translation", "lesions"])
 def test_readers_read_their_own_examples_in_the_sandbox(name):
     sandbox._require_reader(replace(TABLE, track=name), SMALL, weak=False)
