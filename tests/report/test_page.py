@@ -350,3 +350,9 @@ def test_the_chart_of_systems_is_called_by_the_score_that_it_shows():
 def test_panels_fill_their_rows_alike(panels: int, columns: int):
     panel = Panel("", Axis("x", 0.0, 1.0), Axis("y", 0.0, 1.0), ())
     assert f";--columns:{columns}" in markup(Drawing((panel,) * panels, ()), "name")
+
+
+def test_brackets_of_the_verdict_say_what_they_are():
+    line = "What else intervals and tests say (in brackets: 95&nbsp;% intervals)</summary>"
+    assert line in html(regression())
+    assert "in brackets" not in html(errors_only())

@@ -26,7 +26,7 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.svg import markup
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, main_split, set_retention, split_title, worded
+from shiftbench.report.view import clean, level, main_split, set_retention, split_title, worded
 from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         front=front_table.table(report),
         worst_group=front_table.worst_group(report),
         verdict=[sentence for sentence in verdict(report) if sentence not in {each.line for each in found}],
+        level=f"{100 * level(report):g}",
         opening=_opening(report, pictures),
         main_split=main_split(report),
         splits=[grid for grid in tables if grid.kind == "splits"],
