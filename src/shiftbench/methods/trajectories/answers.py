@@ -10,6 +10,8 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -21,7 +23,7 @@ from torch import Tensor, nn
 from shiftbench.ensembles import Mixture, Trajectories, concatenated
 from shiftbench.errors import SettingsError
 from shiftbench.io.executor import memory
-from shiftbench.methods import member_files, training
+from shiftbench.methods import fitted_folder, member_files, training
 from shiftbench.methods.contract import DEEP, Fitted
 from shiftbench.methods.determinism import one_thread
 from shiftbench.methods.threads import in_order
@@ -32,6 +34,7 @@ from shiftbench.methods.trajectories.planner_net import PlannerNet
 
 # Keeps random numbers of different uses apart.
 NOISE, MASKS, PASSES = 1, 2, 3
+MOST_NETWORKS = 16  # that are held for further ensembles and requests
 
 Output = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 Shapes = tuple[tuple[int, ...], tuple[int, ...]]
@@ -108,10 +111,17 @@ def _networks(dataset: TrajectoryDataset, fitted: Fitted) -> list[Any]:
     if fitted.ensemble != DEEP and not (settings["dropout"] or settings.get("context_dropout")):
         raise SettingsError(f"{place}: expected networks trained with dropout, found a rate of 0. Fit with another.")
     count = 1 if fitted.ensemble == "mc_dropout" else settings["members"]
-    member_files.weights(place).require(count)
+    kept = member_files.weights(place)
+    kept.require(count)
     member.require_inputs(fitted.record, dataset)
-    nets = [member.load(place, fitted.record, k).to(training.device()) for k in range(count)]
+    nets = [_network(place.absolute(), k, kept.note(k)["sha256"], training.device()) for k in range(count)]
     return nets * int(settings["members"] // count)
+
+
+@lru_cache(MOST_NETWORKS)
+def _network(folder: Path, number: int, _sha256: str, place: torch.device) -> Any:
+    """A member's network on a device, by the hash of its weights: each ensemble of a fit asks for it again."""
+    return member.load(folder, fitted_folder.read(folder), number).to(place)
 
 
 def _members(nets: Sequence[PlannerNet], settings: Mapping[str, Any], ensemble: str) -> list[Member]:
