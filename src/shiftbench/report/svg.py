@@ -25,6 +25,7 @@ from shiftbench.report.drawing import (
 from shiftbench.report.style import INK, dashes
 
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+NARROW = 250.0  # pixels of panels of which more than two fit side by side on a page of middle width
 BROADEST = 1218.0  # pixels of a picture on the widest page
 SHRUNK, GROWN = 0.83, 1.25  # how far a panel on a page may leave its size to fill a row
 DIAGONAL = math.sqrt(0.5)
@@ -49,7 +50,8 @@ def markup(drawing: Drawing, name: str) -> str:
     columns = math.ceil(len(drawn) / math.ceil(len(drawn) / most)) if drawn else 1  # five are three and two
     keys = [f"<span>{_svg(sample(entry))} {escape(entry.text)}</span>" for entry in drawing.legend]
     legend = f'\n<div class="legend">{"".join(keys)}</div>' if keys else ""
-    return f'<div class="panels" style="--least:{least:.0f}px;--columns:{columns}">{"".join(shown)}</div>{legend}'
+    wide = " wide" if least > NARROW else ""
+    return f'<div class="panels{wide}" style="--least:{least:.0f}px;--columns:{columns}">{"".join(shown)}</div>{legend}'
 
 
 def _svg(drawn: Drawn, name: str = "", paper: str = "", space: str = "") -> str:

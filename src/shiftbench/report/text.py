@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv as csv_format
 import dataclasses
-import io
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -50,12 +49,15 @@ def csv(report: Report) -> str:
 
 def csv_text(lines: Iterable[Sequence[Any]]) -> str:
     """Lines of fields as CSV. A field with any end of a line in it is quoted; `csv` looks only for its own."""
-    found = []
-    for line in lines:
-        buffer = io.StringIO(newline="")
-        csv_format.writer(buffer, lineterminator="\r\n").writerow(line)
-        found.append(f"{buffer.getvalue().removesuffix(chr(13) + chr(10))}\n")
-    return "".join(found)
+    found = _Written()
+    csv_format.writer(found, lineterminator="\r\n").writerows(lines)
+    return "".join(f"{line.removesuffix(chr(13) + chr(10))}\n" for line in found)
+
+
+class _Written(list[str]):
+    """Lines that `csv` has written, each at once."""
+
+    write = list.append
 
 
 def rows(report: Report) -> list[dict[str, Any]]:
