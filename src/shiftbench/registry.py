@@ -81,6 +81,8 @@ class Registry(Mapping[str, T]):
     def _found(self, name: object) -> T | None:
         if not isinstance(name, str):
             return None
+        if not self._homes and (known := self._held.get(name)) is not None:
+            return known  # as nearly always: no lock
         self._load_homes()
         if name not in self._held:
             self._load_lazy(name)
