@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME …]`: every module beside this file that has `ratios()`, as one table.
 
 `ratios() -> list[tuple[str, float, float | None]]`: what was measured, ours divided by the yardstick (less is better),
-and the bound that the ratio must keep, if there is one.
+and the bound that the ratio must keep, if there is one. A module that takes an hour says `NAMED_ONLY = True`: it runs
+where it is named, and its rows stay otherwise.
 """
 
 from __future__ import annotations
@@ -37,21 +38,20 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in known]:
         console.print(str(UnknownNameError("benchmark", unknown[0], known)))
         return 2
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names or known}
+    modules = {name: module for name, module in modules.items() if names or not hasattr(module, "NAMED_ONLY")}
     rows: list[dict[str, Any]] = []
-    for name in names or known:
-        module = importlib.import_module(f"benchmarks.{name}")
+    for name, module in modules.items():
         if hasattr(module, "ratios"):
             with console.status(f"{name} …"):
                 rows += measured(name, module)
     report = {"machine": machine(), "benchmarks": rows}
     console.print(table(rows), ", ".join(f"{key} {value}" for key, value in report["machine"].items()))
-    if names and RESULTS.exists():  # a part takes the place of its own rows only, and only from the same machine
-        before = json.loads(RESULTS.read_text("utf-8"))
-        if before["machine"] == report["machine"]:
-            kept = [row for row in before["benchmarks"] if row["benchmark"] not in names]
-            report["benchmarks"] = sorted([*kept, *rows], key=lambda row: str(row["benchmark"]))
-            files.write_json(RESULTS, report)
-    elif not names:
+    before = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else report
+    if before["machine"] == report["machine"]:  # what ran takes the place of its own rows
+        kept = [row for row in before["benchmarks"] if row["benchmark"] in {*known} - {*modules}]
+        report["benchmarks"] = sorted([*kept, *rows], key=lambda row: str(row["benchmark"]))
+    if not names or before["machine"] == report["machine"]:  # a part from another machine is not kept
         files.write_json(RESULTS, report)
     return int(any(row["ok"] is False for row in rows))
 

@@ -16,6 +16,7 @@ from benchmarks.challenge_probing import Gain
 from benchmarks.ladder import bound
 from shiftbench.challenge.definition import Phase
 
+NAMED_ONLY = True
 ATTACK = "climbing, classes"
 TELLS = 25  # submissions until the next line about what was done
 
