@@ -353,9 +353,22 @@ def test_the_report_of_a_run_is_written_again_where_it_is(shiftbench: Shiftbench
     assert both.out.splitlines()[-2:] == [
         f"report: tasks/{name}/report/report.html (written again)" for name in ("one", "two")
     ]
+    assert "records: records.csv beside each (worst, " in both.out
+    assert max(len(line) for line in both.out.splitlines() if line.startswith("records: ")) <= 80
     assert shiftbench("report", "tasks", "--out", "elsewhere").code == 0
     assert sorted(path.parent.name for path in tmp_path.glob("elsewhere/*/report.html")) == ["one", "two"]
     assert {path: path.read_bytes() for path in tmp_path.rglob("report.*") if "elsewhere" not in path.parts} == before
+
+
+def test_reports_by_several_errors_are_found_in_their_folder(shiftbench: Shiftbench) -> None:
+    """As `assess --track` writes them, one beside the other."""
+    errors_table().write_csv("a.csv")
+    for name in ("one", "two"):
+        assert shiftbench("assess", "a.csv", "--title", name, "--out", f"errors/{name}", *QUICK).code == 0
+    said = shiftbench("report", "errors")
+    assert said.code == 0, said.err
+    pages = [line for line in said.out.splitlines() if line.startswith("report: ")]
+    assert pages == [f"report: errors/{name}/report.html (written again)" for name in ("one", "two")]
 
 
 def test_something_else_is_no_report(shiftbench: Shiftbench, tmp_path: Path) -> None:

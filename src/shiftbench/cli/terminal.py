@@ -37,6 +37,7 @@ SLOW_S = 30.0  # of resampling, after which a word on fewer replicates is due
 FEW_REPLICATES = 200  # for a first look; auto intervals are studentised from here on
 MOST_PROBLEMS = 40  # printed at most
 RECORDS = "records.csv"
+USUAL = 80  # columns
 LINES = 37  # of a first screen of 40 lines, without those that say how to see more and where records are
 
 
@@ -225,8 +226,9 @@ def tell_records(reports: Sequence[Report], pages: Sequence[Path]) -> None:
     """Say where the records behind the scores are: beside the pages of reports."""
     found = [page.parent / RECORDS for report, page in zip(reports, pages, strict=False) if report.notable]
     if found:
-        where = found[0] if len(pages) == 1 else f"{RECORDS} beside each report"
-        say(f"records: {where} (worst, confidently wrong, least certain)")
+        where = found[0] if len(pages) == 1 else f"{RECORDS} beside each"
+        line = f"records: {where} (worst, confidently wrong, least certain)"
+        say(line if len(line) <= USUAL else f"records: {where}")
 
 
 def write(report: Report, folder: Path, pictures: Sequence[Picture] = ()) -> Path:

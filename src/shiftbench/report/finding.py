@@ -9,7 +9,7 @@ from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
 from shiftbench.report.content import Report
 
-PLACES = ("report.json", "report/report.json", "*/report/report.json")
+PLACES = ("report.json", "report/report.json", "*/report/report.json", "*/report.json")  # the last of assess --track
 
 
 def load(paths: Sequence[str | Path]) -> list[Report]:
