@@ -432,7 +432,9 @@ def _command(files: list[Path]) -> str:
 
 def report(
     file: Annotated[Path, typer.Argument(help="A report.json, its folder, or that of a run.", show_default=False)],
-    out: o.Out = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write to; default: where the report is.")
+    ] = None,
     full: o.Full = False,
 ) -> None:
     """Print the first screen of a report, or every score, and write its page, tables and figures again.
