@@ -399,7 +399,7 @@ def test_coverage_by_slice_is_that_of_its_records(rng):
         table = next(grid for grid in grids(report) if (grid.kind, grid.split) == (kind, "eval"))
         assert table.rows[0].label == "kind = wild"
         assert {column.group for column in table.columns[1:]} == {
-            f"Inside {100 * level:.3g} %", f"Mean size at {100 * level:.3g} %",
+            f"Coverage ({100 * level:.3g} %)", f"Mean size at {100 * level:.3g} %",
         }  # fmt: skip
     assert Report.from_json(report.to_json()).slice_scores == report.slice_scores
 

@@ -83,7 +83,7 @@ def test_scores_by_slice_stand_in_a_table_a_csv_and_the_page(numbers, tmp_path):
     report = report_of(numbers)
     (table,) = (grid for grid in grids(report) if grid.kind == "calibration_slices")
     assert [row.label for row in table.rows] == ["sea = wild", "sea = calm"]  # as the table of slices
-    assert [column.title for column in table.columns[:3]] == ["Records", "NLL ↓", "Inside 50 % interval (%)"]
+    assert [column.title for column in table.columns[:3]] == ["Records", "NLL ↓", "Coverage of 50 % interval (%)"]
     assert not [grid for grid in grids(report) if grid.kind.startswith("interval_slices")], (
         "of conformal intervals alone"
     )

@@ -212,7 +212,7 @@ def metrics_of(rule: Rule) -> tuple[Metric, ...]:
     return (
         *(
             Metric(
-                coverage_name(rule.name, level), f"{title}: inside {100 * level:.0f} %", "nominal", "percent",
+                coverage_name(rule.name, level), f"{title}: coverage of {100 * level:.0f} %", "nominal", "percent",
                 f"share of targets inside the {100 * level:.0f} % interval or set", rule.source,
                 most=1.0, share=True, ranked=False, nominal=level, table="conformal", sliced=True,
             )

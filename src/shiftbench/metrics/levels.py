@@ -11,7 +11,7 @@ def coverage_at(level: float) -> Metric:
     """The coverage of the central interval at a level."""
     percent = f"{100 * level:.10g}"
     return Metric(
-        f"coverage_{percent}", f"Inside {percent} % interval", "nominal", "percent",
+        f"coverage_{percent}", f"Coverage of {percent} % interval", "nominal", "percent",
         f"share of targets inside the central {percent} % interval", "Gneiting et al. 2007",
         most=1.0, share=True, ranked=False, nominal=level, table="calibration", sliced=True,
     )  # fmt: skip

@@ -141,9 +141,7 @@ def test_what_is_wrong_with_data_and_with_every_file_is_told_together(made, rng,
     told = caught.value.problems
     assert any("b.parquet: weights: expected one for each mode, found 0 for 2" in each for each in told)
     for name in given:
-        assert any(
-            f"{name}.parquet: expected scenes of the ground truth, found 1 other (else" in each for each in told
-        )
+        assert any(f"{name}.parquet: expected scenes of the ground truth, found 1 other (else" in each for each in told)
         assert any(f"{name}.parquet: expected a prediction for each request, found none" in each for each in told)
     (tmp_path / "scenes").mkdir()
     (tmp_path / "scenes/broken.pb").write_bytes(b"\x0a")

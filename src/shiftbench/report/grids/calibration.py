@@ -135,7 +135,7 @@ def regions_by_slice(report: Report, split: str, nominal: float) -> Grid:
     rules |= {RULES[name].title: (coverage_name(name, nominal), size_name(name, nominal)) for name in RULES}
     unit = f" ({clean(report.target_unit)})" if report.target_unit else ""
     columns, metrics = [Column("Records")], []
-    for place, group in enumerate((f"Inside {level} %", f"Mean size at {level} %{unit}")):
+    for place, group in enumerate((f"Coverage ({level} %)", f"Mean size at {level} %{unit}")):
         for title, pair in rules.items():
             if any(key[2] == pair[place] for key in found):
                 columns.append(Column(title, group))
