@@ -274,7 +274,7 @@ def test_two_models_are_compared_on_the_terminal(shiftbench: Shiftbench) -> None
     errors.with_columns(error=pl.col("error") * 2 + 0.5).write_csv("b.csv")
     said = shiftbench("compare", "a.csv", "b.csv", "--out", "c", "--replicates", 100, "--cluster", "city")
     assert said.code == 0, said.err
-    assert said.out.splitlines()[1].startswith("  “a” is better by ")
+    assert said.out.splitlines()[1].startswith("  “a” is better than “b” over all records by ")
     assert "Paired comparisons" not in said.out
     assert len(said.out.splitlines()) <= 40
     whole = shiftbench(

@@ -243,7 +243,7 @@ def test_quantile_forecasts_are_compared_by_their_pinball_loss(shiftbench: Shift
     (found,) = (each for each in report.comparisons if (each.metric, each.subset) == ("pinball", "full"))
     assert found.difference < 0
     text = screen.findings(report)[0].text
-    assert text.startswith("“a” is better by")
+    assert text.startswith("“a” is better than “b” over all records by ")
     assert "in pinball loss" in text
 
 
@@ -268,7 +268,7 @@ def test_the_first_screen_tells_of_the_intervals_that_were_given(
     monkeypatch.setenv("COLUMNS", "80")
     table(**QUANTILES).write_csv(tmp_path / "f.csv")
     said = shiftbench("assess", "f.csv", *QUICK)
-    assert "nominal 80 % intervals contain" in " ".join(said.out.split())
+    assert "The 80 % intervals " in " ".join(said.out.split())
     assert "Coverage (80 %)" in said.out
     lines = said.out.splitlines()
     assert len(lines) <= 36

@@ -49,7 +49,7 @@ def _factor(name: str, numbers: tuple[float, ...]) -> list[Score]:
     return [Score(name, "eval", "full", "shift_ratio", value, 200, low=low, high=high)]
 
 
-CHANCE = "The change under shift is within chance: RMSE "
+CHANCE = "Under shift the error changes by no more than chance: RMSE "
 
 
 def test_a_rise_is_told_with_its_factor():
@@ -85,7 +85,7 @@ def test_too_few_clusters_are_told_once_with_their_cause(clusters, cause):
     (sentence,) = (text for text in told if "clusters are" in text)
     assert sentence == (
         f"Careful: there are no intervals or tests on shifted data and over all records: {cause}; at least 10 clusters "
-        "are needed. Differences there may be chance."
+        "are needed, better 20. Differences there may be chance."
     )
 
 
@@ -204,12 +204,12 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
     [
         ("rejection_ratio", (0.85, 0.8, 0.9), "follows the errors closely: it does 85.0 % of what a perfect ranking"),
         ("rejection_ratio", (0.4, 0.3, 0.5), "follows the errors in part: it does 40 %"),
-        ("rejection_ratio", (0.1, 0.05, 0.15), "follows the errors hardly: it does 10.0 %"),
+        ("rejection_ratio", (0.1, 0.05, 0.15), "hardly follows the errors: it does 10.0 %"),
         ("rejection_ratio", (0.1, -0.1, 0.3), "ranks errors no better than chance: it does 10 %"),
         ("rejection_ratio", (-0.3, -0.4, -0.2), "points the wrong way: it ranks errors worse than at random"),
         ("roc_auc", (0.71, 0.65, 0.77), "finds shifted records (ROC-AUC 71.0 %; chance: 50 %)"),
         ("roc_auc", (0.61, 0.57, 0.66), "finds shifted records only weakly (ROC-AUC 61.0 %; chance: 50 %)"),
-        ("roc_auc", (0.51, 0.47, 0.545), "cannot tell shifted records from others (ROC-AUC 51.0 %; chance: 50 %)"),
+        ("roc_auc", (0.51, 0.47, 0.545), "finds shifted records no better than chance (ROC-AUC 51.0 %; chance: 50 %)"),
         (
             "roc_auc",
             (0.588, 0.491, 0.679),
@@ -218,7 +218,7 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
         ("roc_auc", (0.47, 0.39, 0.55), "may or may not find shifted records (ROC-AUC 47.0 %, 95 % interval 39"),
         ("roc_auc", (0.31, 0.25, 0.37), "is lower on shifted records"),
         ("roc_auc", (0.71,), "finds shifted records (ROC-AUC 71.0 %; chance: 50 %)"),
-        ("roc_auc", (0.5,), "cannot tell shifted records from others"),
+        ("roc_auc", (0.5,), "finds shifted records no better than chance"),
     ],
 )
 def test_whether_the_uncertainty_follows_is_read_off_the_interval(metric, numbers, reading):
@@ -273,7 +273,7 @@ def test_every_system_has_its_change_told():
     for system in regression().systems[2:]:
         if system.role != "single":
             own = [sentence for sentence in told if system.name in sentence]
-            change = ("Under shift the error of", "times as large", "under shift is within chance")
+            change = ("Under shift the error of", "times as large", "by no more than chance")
             assert any(words in sentence for sentence in own for words in change)
 
 
@@ -298,7 +298,7 @@ def test_systems_that_move_alike_share_a_sentence():
         in (told_of(told, "“a” and “c”"))
     )
     assert told_of(told, "“d” does").startswith("“d” does better on shifted data than in-domain: RMSE 0.500 [")
-    assert "The change of “b” under shift is within chance (RMSE)." in told
+    assert "Under shift “b” changes by no more than chance (RMSE)." in told
 
 
 def test_without_intervals_nothing_is_certain_of_several():
@@ -319,7 +319,7 @@ def test_without_intervals_nothing_is_certain_of_several():
     assert told_of(told, "“c” does") == (
         "“c” does worse on shifted data than in-domain: RMSE 1.50 [1.38, 1.63] times as large."
     ), "the doubt is that of others"
-    assert "The change of “d” under shift is within chance (RMSE)." in told
+    assert "Under shift “d” changes by no more than chance (RMSE)." in told
 
 
 def test_what_is_equal_neither_rises_nor_falls():
@@ -340,14 +340,15 @@ UP, DOWN, LEVEL = ((1.0, 0.9, 1.1), (9.0, 8.0, 9.9)), ((9.0, 8.0, 9.9), (1.0, 0.
     [
         ([UP] * 5, "All 5 other systems do worse on shifted data than in-domain."),
         ([DOWN] * 5, "All 5 other systems do better on shifted data than in-domain."),
-        ([LEVEL] * 5, "For all 5 other systems the change under shift is within chance (RMSE)."),
+        ([LEVEL] * 5, "For all 5 other systems the change under shift is no more than chance (RMSE)."),
         (
             [UP] * 4 + [DOWN],
             "Of the 5 other systems, 4 do worse and 1 does better on shifted data than in-domain.",
         ),
         (
             [UP] + [LEVEL] * 4,
-            "Of the 5 other systems, 1 does worse on shifted data than in-domain; for 4 the change is within chance.",
+            "Of the 5 other systems, 1 does worse on shifted data than in-domain; for 4 the change is no more "
+            "than chance.",
         ),
     ],
 )

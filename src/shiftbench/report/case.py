@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, count_text, metric_digits
 from shiftbench.report.view import WHERE, Key, best, clean, duel, finite, level, marked, metric_title
-from shiftbench.scores.intervals import FEWEST
+from shiftbench.scores.intervals import FEW, FEWEST
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Count, Score
 
@@ -165,19 +165,24 @@ def leader(
     lowest, first = top, [score for score in scores if score.system in leaders]
     if first and top not in first:  # it has the best score only because its records are easier
         top = (min if metric.better == "min" else max)(first, key=lambda score: score.value)
-    alike = [named(name) for name in names if name in leaders and name != top.system]
+    same = [named(score.system) for score in scores if score is not top and score.value == top.value]
+    alike = [named(name) for name in names if name in leaders and name != top.system and named(name) not in same]
     rest = ""
+    others = len(scores) - 1 - len(same)
     if not leaders:
-        rest = UNTESTED
-    elif len(alike) == len(scores) - 1:
+        rest = UNTESTED if others else ""
+    elif others and len(alike) == others:
         rest = "; no test finds any system better than another"
     elif len(alike) > MOST_NAMED:
-        rest = f"; {len(alike)} of the {len(scores) - 1} others share rank 1 with it"
+        rest = f"; {len(alike)} of the {others} others share rank 1 with it"
     elif alike:
         rest = f"; {listed(alike)} share{'s' * (len(alike) == 1)} rank 1 with it"
     if lowest is not top:
         there = f"{tell(lowest)}{case.partly(lowest)}"
         rest += f"; {named(lowest.system)} has {there}, but {_worse(case, lowest, scores)}"
+    if same:
+        every = listed([named(top.system), *same]) if len(same) < MOST_NAMED else f"{len(same) + 1} systems"
+        return f"{every}, {'both' if len(same) == 1 else 'all'} {case.plain(top)}", rest
     return f"{named(top.system)}, {tell(top)}{case.partly(top)}", rest
 
 
@@ -208,7 +213,9 @@ def few_clusters(case: Case) -> str:
     counts = {count.subset: count for count in case.report.counts if count.split == case.split}
     sides = [counts[subset] for subset in ("in", "shifted") if subset in counts] or [*counts.values()]
     few = [count for count in sides if count.clusters is not None and count.clusters < FEWEST]
-    cause = f"{_sides(few)}; at least {FEWEST} clusters are needed" if few else next(iter(reasons.values()))
+    cause = (
+        f"{_sides(few)}; at least {FEWEST} clusters are needed, better {FEW}" if few else next(iter(reasons.values()))
+    )
     return (
         f"There are no intervals or tests{where}: {cause}. Differences{'' if everywhere else ' there'} may be chance."
     )

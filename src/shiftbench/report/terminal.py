@@ -156,7 +156,7 @@ def _fitted(
     if grid.note:
         shown.append(Text(f"  {grid.note}", style="dim"))
     if worst:
-        text = f"  worst group: {worst}"
+        text = f"  {worst}"
         text = text if cell_len(text) <= width else text.rpartition(", ")[0]  # without the number of records
         shown.append(Text(_shortened(text, width), style="dim"))
     return shown

@@ -20,22 +20,37 @@ NEAR = 0.02  # to the nominal share of records: what counts as held where there 
 
 def intervals(case: Case, system: System) -> Iterator[Finding]:
     """What the intervals of a system hold, and what conformal ones would; of classes, how far confidence is off."""
-    both = any(key[1] == case.split and key[2] == "in" for key in case.scores)
-    sides = [
-        side for side in (("in", "shifted") if both else ("full",)) if side not in too_few(case.report, case.split)
-    ]
-    name = coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
-    scores = {side: score for side in sides if name and (score := case.score(system.name, side, name)) is not None}
+    sides, (name, scores) = _sides(case), _coverages(case, system)
     if scores:
-        better = _recalibrated(case, METRICS[name], system, scores)
+        better, _ = _recalibrated(case, METRICS[name], system, scores)
         yield Finding(_coverage(case, METRICS[name], system, scores) + better, "conformal" if better else "calibration")
         return
     found = {side: score for side in sides if (score := case.score(system.name, side, "ece")) is not None}
     if found:
-        whose = f"The confidence{of}" if (of := of_system(case, system)) else "Its confidence"
-        yield Finding(f"{whose} {_confidence(case, system, found)}.", "calibration")
+        yield Finding(f"The confidence{of_system(case, system)} {_confidence(case, system, found)}.", "calibration")
     if case.report.task == "classification" and (text := _sets(case, system, sides)):
         yield Finding(text, "conformal")
+
+
+def further(case: Case, system: System) -> Iterator[str]:
+    """What there is to say of conformal intervals beyond the first screen: which of them would be infinite."""
+    name, scores = _coverages(case, system)
+    if scores and (text := _recalibrated(case, METRICS[name], system, scores)[1]):
+        yield text
+
+
+def _sides(case: Case) -> list[str]:
+    """The sides of the shift, or the whole, that have enough records."""
+    both = any(key[1] == case.split and key[2] == "in" for key in case.scores)
+    few = too_few(case.report, case.split)
+    return [side for side in (("in", "shifted") if both else ("full",)) if side not in few]
+
+
+def _coverages(case: Case, system: System) -> tuple[str, dict[str, Score]]:
+    """The coverage of a system's own intervals by side, and the metric's name; nothing without intervals."""
+    name = coverage_of({key[3] for key in case.scores if key[:2] == (system.name, case.split)})
+    found = {side: case.score(system.name, side, name) for side in _sides(case)} if name else {}
+    return name, {side: score for side, score in found.items() if score is not None}
 
 
 def _sets(case: Case, system: System, sides: Sequence[str]) -> str:
@@ -105,22 +120,26 @@ def coverage_of(names: set[str]) -> str:
 
 
 def _coverage(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
-    whose = f"The intervals{of}" if (of := of_system(case, system)) else "Its intervals"
     nominal, digits = metric.nominal, case.digits(metric.name)
+    whose = f"The {100 * nominal:.10g} % intervals{of_system(case, system)}"
     reads = {side: _reading(score, nominal) for side, score in scores.items()}
-    shares = ", ".join(f"{digits.text(score.value)} %{on_side(side)}" for side, score in scores.items())
+    shares = ", ".join(
+        f"{digits.text(score.value)} %{'' if place else ' of the true values'}{on_side(side)}"
+        for place, (side, score) in enumerate(scores.items())
+    )
     off = {side: reading for side, reading in reads.items() if reading != "hold"}
     if not off:
-        return f"{whose} hold: nominal {100 * nominal:.10g} % intervals contain {shares}."
+        return f"{whose} hold: they contain {shares}."
     words = [
         f"too {reading}{'' if len(off) == len(reads) and len(set(off.values())) == 1 else on_side(side)}"
         for side, reading in off.items()
     ]
-    return f"{whose} are {listed([*dict.fromkeys(words)])}: nominal {100 * nominal:.10g} % intervals contain {shares}."
+    return f"{whose} are {listed([*dict.fromkeys(words)])}: they contain {shares}."
 
 
-def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
-    """What conformal intervals contain where its own hold too few or too many, if that is at most half as far off."""
+def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> tuple[str, str]:
+    """What conformal intervals contain where its own hold too few or too many, if that is at most half as far off, and
+    beyond that a sentence on those that would be infinite for some records: nothing follows from it."""
     side, own = next(reversed(scores.items()))
     nominal, digits = metric.nominal, case.digits(metric.name)
     off = abs(own.value - nominal)
@@ -138,12 +157,14 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
             found[title], sizes[title] = score, size
     best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
     if _reading(own, nominal) == "hold":
-        return ""
+        return "", ""
     if best is None or abs(found[best].value - nominal) > off / 2:
         kind = endless[0].removeprefix("conformal").lstrip(", ") if endless else ""
         if inside := _in_domain_alone(case, metric, system, scores):
-            return f"{inside}{f'; {kind} they would be infinite for some records' if kind else ''}."
-        return _endless(kind) if endless else ""
+            return f"{inside}{f'; {kind} they would be infinite for some records' if kind else ''}.", ""
+        if kind:
+            return "", _endless(kind)
+        return " Conformal intervals would be infinite: too few calibration records." if endless else "", ""
     shown = {title: (found[title], sizes[title]) for title in found if title in ("", best)}
     where, length = " on shifted data" * (side == "shifted"), _length_of(case, system, nominal, side)
     shares = ", ".join(
@@ -152,7 +173,7 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     )
     width = case.score(system.name, side, f"width_{100 * nominal:.10g}")
     before = f", instead of {digits.text(own.value)} % ({length(width)})" if width is not None else ""
-    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {shares}{before}."
+    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {shares}{before}.", ""
 
 
 def _in_domain_alone(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
@@ -172,10 +193,8 @@ def _in_domain_alone(case: Case, metric: Metric, system: System, scores: dict[st
 
 
 def _endless(kind: str) -> str:
-    """That the intervals of a kind are infinite: those of split conformal all, others for some records."""
-    if not kind:
-        return " Conformal intervals would be infinite: too few calibration records."
-    return f" Conformal intervals {kind} would be infinite for some records: too few calibration records are like them."
+    """That the intervals of a kind of conformal prediction are infinite for some records."""
+    return f"Conformal intervals {kind} would be infinite for some records: too few calibration records are like them."
 
 
 def _length_of(case: Case, system: System, nominal: float, side: str) -> Callable[[Score], str]:

@@ -50,7 +50,8 @@ def _short_intervals(case: Case) -> str:
         for where, (number, clusters) in units.items()
         if FEWEST <= number < FEW
     ]
-    return f"intervals may be too short and p-values too small: there are only {listed(few)}." if few else ""
+    text = "intervals may be too short and p-values too small: there are only"
+    return f"{text} {listed(few)} (at least {FEW} are expected)." if few else ""
 
 
 def _leak(case: Case, front: System, leak: Leak) -> str:

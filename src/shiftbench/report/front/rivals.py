@@ -10,8 +10,8 @@ from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits, of_difference, p_in_sentence
 from shiftbench.report.front.finding import Finding
 from shiftbench.report.front.uncertainty import measure_phrase
-from shiftbench.report.view import WHERE, duel, marked, metric_title, testable, too_few
-from shiftbench.scores.metric import METRICS
+from shiftbench.report.view import WHERE, Duel, duel, finite, marked, metric_title, testable, too_few
+from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Score, System
 
 
@@ -29,14 +29,37 @@ def simpler(case: Case, front: System) -> Iterator[Finding]:
     if front.role == "baseline" or mine is None or other is None or too_few(case.report, case.split):
         return
     outcome, name, where = duel(case.report, mine, other), named(other.system), WHERE[subset]
+    which = f"the baseline {name}"
+    if mine.value == other.value:
+        text = f"Something simpler is as good: {which} has the same {case.title} {where}, {case.plain(other)}"
+        yield Finding(f"{text}{_otherwise(case, front, other.system, None)}.", "comparisons")
+        return
     value = f"has {case.title} {case.plain(other)} {where}"
-    against = f"the baseline {name} {value} against {case.plain(mine)}"
+    best = which if len(baselines) == 1 else f"the best baseline, {name},"
+    against = f"{which} {value} against {case.plain(mine)}"
     text = {
-        front.name: f"Nothing simpler is as good: the best baseline, {name}, {value}",
+        front.name: f"Nothing simpler is as good: {best} {value}",
         other.system: f"Something simpler is better: {against}",
         None: f"Something simpler is as good, as far as one can tell: {against}",
     }[outcome.winner]
-    yield Finding(f"{text}{_otherwise(case, front, other.system, outcome.winner)}.", "comparisons")
+    tested = _tested(case, outcome)
+    yield Finding(f"{text}{tested}{_otherwise(case, front, other.system, outcome.winner)}.", "comparisons")
+
+
+def _tested(case: Case, outcome: Duel) -> str:
+    """The paired test behind an outcome in brackets: the interval of the difference, if it is one of the headline
+    metric, and p; "" where only the intervals of the two scores are known."""
+    found = outcome.comparison
+    if found is None:
+        return "" if outcome.sure else " (not tested)"
+    p = p_in_sentence(found.p_adjusted) if finite(found.p_adjusted) else ""
+    ends = ""
+    if found.metric == case.metric.name and outcome.winner is not None:
+        digits = of_difference(case.digits())
+        low, high = (found.low, found.high) if found.difference > 0 else (-found.high, -found.low)
+        ends = interval(case.report, low, high, digits, " of the difference")
+    words = [each for each in (ends, p) if each]
+    return f" ({'; '.join(words)})" if words else ""
 
 
 def _otherwise(case: Case, front: System, rival: str, winner: str | None) -> str:
@@ -61,7 +84,8 @@ def models(case: Case) -> Iterator[Finding]:
     subset = case.compared_subset
     if (found := leader(case, case.metric, subset, tell=case.told)) is not None:
         best, rest = f"{extreme(case.metric).lower()} {case.title} {WHERE[subset]}", "".join(found)
-        baselines = " and the baselines" if any(system.role == "baseline" for system in case.report.systems) else ""
+        simple = sum(system.role == "baseline" for system in case.report.systems)
+        baselines = f" and the baseline{'s' * (simple > 1)}" if simple else ""
         yield Finding(f"Of {len(models)} models{baselines}, {best}: {rest}.", "ranks")
 
 
@@ -81,42 +105,63 @@ def pair(case: Case) -> Iterator[Finding]:
     if not _is_pair(case):
         return
     first, second = (system.name for system in case.report.systems if system.role != "single")
-    won: dict[str, list[str]] = {first: [], second: []}
-    alike, told = [], False
+    won: dict[str, list[str]] = {}  # by the order of the scores
+    alike, same = list[str](), list[str]()
     compared = {entry.metric for entry in case.report.comparisons}
     further = [METRICS[name] for name in ("pinball",) if name in compared]
-    for metric in (METRICS["r_auc"], case.metric, *further):
+    for metric in (METRICS["r_auc"], case.metric, *further, METRICS["f1_auc"]):
         ours, theirs = (case.score(name, "full", metric.name) for name in (first, second))
         if ours is None or theirs is None:
             continue
-        outcome, title = duel(case.report, ours, theirs), metric_title(metric, case.report)
+        outcome, title = duel(case.report, ours, theirs), in_sentence(metric_title(metric, case.report))
+        if metric.name == "f1_auc" and (not outcome.sure or {outcome.winner} <= {None, *won}):
+            continue  # further scores are told where they say something else
         if outcome.winner is None:
-            alike.append(in_sentence(title))
-            continue
-        score_text = title
-        if (paired := outcome.comparison) is not None and METRICS[paired.metric].name == metric.name:
-            digits = of_difference(metric_digits(case.report, metric, case.split))
-            low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
-            number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
-            p = p_in_sentence(paired.p_adjusted)
-            ends = interval(case.report, low, high, digits, again=told)
-            score_text, told = f"{number} in {in_sentence(title)} ({ends}; {p})", True
-        won[outcome.winner].append(score_text)
-    says = [f"{named(name)} is better by {' and by '.join(scores)}" for name, scores in won.items() if scores]
+            (same if ours.value == theirs.value else alike).append(title)
+        else:
+            told = any("interval" in text for texts in won.values() for text in texts)
+            won.setdefault(outcome.winner, []).append(_lead_text(case, metric, outcome, again=told))
+    if text := _pair_text((first, second), won, alike, same):
+        yield Finding(f"{text}.{_different_measures(case, first, second)}", "comparisons")
+
+
+def _lead_text(case: Case, metric: Metric, outcome: Duel, *, again: bool) -> str:
+    """By how much a system is better: 0.64 °C in RMSE (95 % interval 0.02 to 1.26; p = 0.047)."""
+    title, paired = in_sentence(metric_title(metric, case.report)), outcome.comparison
+    if paired is None or paired.metric != metric.name:
+        return title if outcome.sure else f"{title} (not tested)"
+    digits = of_difference(metric_digits(case.report, metric, case.split))
+    low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
+    number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
+    ends = interval(case.report, low, high, digits, again=again)
+    return f"{number} in {title} ({ends}; {p_in_sentence(paired.p_adjusted)})"
+
+
+def _pair_text(names: tuple[str, str], won: dict[str, list[str]], alike: list[str], same: list[str]) -> str:
+    """Which of two systems is better by which scores; by which they cannot be told apart, and which are the same."""
+    first, second = names
+    both, where = f"{named(first)} and {named(second)}", WHERE["full"]
+    says = ""
+    for name, scores in won.items():
+        than = "" if says else f" than {named(second if name == first else first)} {where}"
+        says += f"{', but ' * bool(says)}{named(name)} is better{than} by {' and by '.join(scores)}"
     if alike:
-        whom = "them" if says else f"{named(first)} and {named(second)}"
-        says.append(f"{'in' if says else 'In'} {' and '.join(alike)} no test tells {whom} apart")
-    if says:
-        yield Finding(f"{'; '.join(says)}.{_different_measures(case, first, second)}", "comparisons")
+        by = listed(alike)
+        says += f"; by {by} they cannot be told apart" if says else f"By {by} {both} cannot be told apart {where}"
+    if same:
+        what = f"have the same {listed(same)}"
+        says += f"; they {what}" if says else f"{both} {what} {where}"
+    return says
 
 
 def _different_measures(case: Case, first: str, second: str) -> str:
     """A sentence where two models are compared by different measures of uncertainty; "" where by the same one."""
-    measures = {system.name: system.measure for system in case.report.systems}
-    one, other = (measure_phrase(measures[name])[2:-1] for name in (first, second))
-    if not one or not other or one == other:
+    systems = {system.name: system for system in case.report.systems}
+    one, other = (systems[name] for name in (first, second))
+    if not one.measure or not other.measure or one.measure == other.measure:
         return ""
-    return f" Their uncertainties are different measures: {one} of {named(first)}, {other} of {named(second)}."
+    phrases = (f"{measure_phrase(each)[2:-1] or 'given values'} of {named(each.name)}" for each in (one, other))
+    return f" Their uncertainties are different measures: {', '.join(phrases)}."
 
 
 def test_sets(case: Case, front: System) -> Iterator[Finding]:

@@ -31,7 +31,11 @@ def change(case: Case, system: System) -> Iterator[Finding]:
     wrong = case.metric.better == "max"
     factor = _times(case, shift.factor, wrong) if shift.factor else ""
     if shift.told_apart is False:
-        yield Finding(f"The change{of_system(case, system)} under shift is within chance: {values}{factor}.", "answers")
+        what = _error(case)
+        if wrong:  # the score itself, so that its name is not told twice
+            what, values = f"the {case.title}", values.removeprefix(f"{case.title} ")
+        text = f"Under shift {what}{of_system(case, system)} changes by no more than chance: {values}{factor}."
+        yield Finding(text, "answers")
         return
     if shift.factor and _says_factor(shift.factor[0]):
         factor = _reach(case, shift.factor)

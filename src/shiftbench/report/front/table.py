@@ -18,11 +18,12 @@ from shiftbench.report.view import (
     headline_scores,
     lead,
     main_split,
+    marked,
     metric_title,
     worded,
 )
 from shiftbench.scores.metric import METRICS, Metric
-from shiftbench.scores.score import System
+from shiftbench.scores.score import Slice, System
 
 MOST_ROWS = 8
 TITLES = {"roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
@@ -101,9 +102,16 @@ def _ordered(report: Report, split: str) -> list[System]:
 
 
 def worst_group(report: Report) -> str:
-    """The group of records with the largest mean error of the leading system; "" without slices."""
+    """The group of records with the largest mean error of a system, the leading one if it has slices; "" without any.
+
+    A group that is all of the shifted records says nothing that the columns of the table do not, so that others are
+    looked at. Another group stands beside it where either mean is within the interval of the other.
+    """
     split = main_split(report)
-    order = [entry for entry in worst_first(report, split) if finite(entry.mean_error)]
+    counts = {count.subset: count.records for count in report.counts if count.split == split}
+    every = [entry for entry in worst_first(report, split) if finite(entry.mean_error)]
+    order = [entry for entry in every if entry.shifted_share != 1 or entry.n < counts.get("shifted", 0)]
+    order = [entry for entry in order if sum(entry.column == each.column for each in order) > 1]
     if not order:
         return ""
     worst, digits = order[0], slice_digits(report, split)
@@ -112,5 +120,20 @@ def worst_group(report: Report) -> str:
     if metric is not None and metric.name == "rmse":  # in the unit of the target
         digits = metric_digits(report, metric, split)
         error = f"RMSE {digits.text(math.sqrt(worst.mean_error))} {digits.unit}".rstrip()
-    count = worded(f"{count_text(worst.n)} record{'s' * (worst.n != 1)}", report)
-    return f"{clean(worst.column)} {clean(worst.group)} · {error}, {count}"
+    several = sum(system.role in ("ensemble", "model") for system in report.systems) > 1
+    of = f" of {marked(worst.system)}" if several else ""
+    of += " apart from the shift" if len(order) < len(every) else ""
+    alike = next((each for each in order[1:] if each.column == worst.column and _alike(worst, each)), None)
+    group = f"{clean(worst.column)} {clean(worst.group)}{f', perhaps {clean(alike.group)}' if alike else ''}"
+    whole = counts.get("full", worst.n)
+    count = worded(f"{count_text(worst.n)} of {count_text(whole)} record{'s' * (whole != 1)}", report)
+    return f"worst group{of}: {group} · {error}, {count}"
+
+
+def _alike(one: Slice, other: Slice) -> bool:
+    """Whether the mean error of either group is within the interval of the other, as far as there are intervals."""
+    pairs = ((one, other), (other, one))
+    return all(
+        not (finite(each.low) and finite(each.high)) or each.low <= rival.mean_error <= each.high
+        for each, rival in pairs
+    ) and any(finite(each.low) and finite(each.high) for each, _ in pairs)

@@ -15,14 +15,16 @@ from shiftbench.scores.score import Score, System
 
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
 ALIKE = 0.05  # from chance: an interval of a ROC-AUC that stays within it shows that records cannot be told apart
+MORE = 0.1  # of a perfect ranking: that much more over all records than on either side comes from between the two
 WEAK = 0.65  # ROC-AUC
+RANDOM = "0 % being a random order"
 ROUNDING = 1e-9  # of a rejection ratio
 
 
 def ranking(case: Case, system: System) -> Iterator[Finding]:
     """How well the uncertainty ranks errors, and whether it finds the shift."""
     ratio, area = (case.score(system.name, "full", name) for name in ("rejection_ratio", "roc_auc"))
-    whose = f"The uncertainty{of_system(case, system)}{measure_phrase(system.measure)}"
+    whose = f"The uncertainty{of_system(case, system)}{measure_phrase(system)}"
     if ratio is not None and _ranks_nothing(ratio, area):
         text = f"{whose} is the same for every record, so whether it knows where it is wrong cannot be told."
         yield Finding(text, "joint")
@@ -30,13 +32,13 @@ def ranking(case: Case, system: System) -> Iterator[Finding]:
     parts = []
     if ratio is not None:
         share = _share(case, ratio)
-        how = "closely" if ratio.value >= CLOSELY else "in part" if ratio.value >= PARTLY else "hardly"
+        how = " closely" if ratio.value >= CLOSELY else " in part" if ratio.value >= PARTLY else ""
         if holds(ratio, 0.0) or ratio.value == 0.0:
-            parts.append(f"ranks errors no better than chance{share and f': it does {share}'}")
+            parts.append(f"ranks errors no better than chance: it does {share}")
         elif ratio.value < 0:
-            parts.append(f"points the wrong way: it ranks errors worse than at random{share and f': it does {share}'}")
+            parts.append(f"points the wrong way: it ranks errors worse than at random: it does {share}")
         else:
-            parts.append(f"follows the errors {how}{share and f': it does {share}'}")
+            parts.append(f"{'' if how else 'hardly '}follows the errors{how}: it does {share}")
     if area is not None:
         parts.append(_detection(case, area))
     if parts:
@@ -52,28 +54,33 @@ def _ranks_nothing(ratio: Score, area: Score | None) -> bool:
     return max(map(abs, ends)) < ROUNDING and len(ends) == 3 and (area is None or area.value == 0.5)
 
 
-def measure_phrase(measure: str) -> str:
-    """Which uncertainty it is, in brackets; "" where its name says no more than that it is one."""
+def measure_phrase(system: System) -> str:
+    """Which uncertainty a system has, in brackets; "" where its name says no more than that it is one."""
+    measure = system.measure
     if measure in ("", "uncertainty"):
         return ""
     title = measure_title(measure)
     phrase = title if title == clean(measure) else in_sentence(title)
     # What the papers' name stands for:
-    phrase = phrase.replace("entropy of expected", "entropy of the mean probabilities")
+    of = "mean " if system.role == "ensemble" else ""  # of one model there is nothing to take a mean of
+    phrase = phrase.replace("entropy of expected", f"entropy of the {of}probabilities")
     inside = re.sub(r" \((.*)\)", r", \1", phrase)
     return f" ({inside})"
 
 
 def _share(case: Case, ratio: Score) -> str:
-    """The rejection ratio in words with its interval; "" without one, which tables have."""
-    digits = case.digits("rejection_ratio")
-    if not (finite(ratio.low) and finite(ratio.high)):
-        return ""
-    ends = interval(case.report, ratio.low, ratio.high, digits)
-    sides = {side: case.score(ratio.system, side, ratio.metric) for side in ("in", "shifted")}
-    areas = [f"{digits.text(score.value)} %{on_side(side)}" for side, score in sides.items() if score is not None]
-    both = f"; {listed(areas)}" if areas else ""
-    return f"{digits.text(ratio.value)} % of what a perfect ranking would ({ends}{both})"
+    """The rejection ratio in words, with its interval and that of both sides."""
+    digits, ends = case.digits("rejection_ratio"), ""
+    if finite(ratio.low) and finite(ratio.high):
+        ends = interval(case.report, ratio.low, ratio.high, digits)
+    found = {side: case.score(ratio.system, side, ratio.metric) for side in ("in", "shifted")}
+    sides = {side: score.value for side, score in found.items() if score is not None}
+    both = listed([f"{digits.text(value)} %{on_side(side)}" for side, value in sides.items()]) if sides else ""
+    if len(sides) == 2 and ratio.value - max(sides.values()) > MORE:
+        mostly = "mostly" if max(sides.values()) <= ratio.value / 2 else "partly"
+        both += f", so {mostly} by telling shifted from in-domain records"
+    numbers = "; ".join(filter(None, (ends, both)))
+    return f"{digits.text(ratio.value)} % of what a perfect ranking would do, {RANDOM}{numbers and f' ({numbers})'}"
 
 
 def _detection(case: Case, area: Score) -> str:
@@ -84,7 +91,7 @@ def _detection(case: Case, area: Score) -> str:
         reach = interval(case.report, ends[0], ends[1], digits)
         return f"may or may not find shifted records (ROC-AUC {share} %, {reach}; chance: 50 %)"
     if holds(area, 0.5) or area.value == 0.5:
-        return f"cannot tell shifted records from others (ROC-AUC {share} %; chance: 50 %)"
+        return f"finds shifted records no better than chance (ROC-AUC {share} %; chance: 50 %)"
     if area.value < 0.5:
         return f"is lower on shifted records (ROC-AUC {share} %; chance: 50 %)"
     return f"finds shifted records{' only weakly' * (area.value < WEAK)} (ROC-AUC {share} %; chance: 50 %)"
