@@ -575,7 +575,7 @@ def test_the_worst_group_is_told_with_its_share_of_the_records(rng):
 def test_a_group_that_is_all_of_the_shift_is_not_the_worst_group(rng):
     group = np.where(SHIFTED, "late", np.where(np.arange(N) % 4 < 2, "early", "mid"))
     text = of_groups(rng, group, np.where(SHIFTED, 9.0, np.where(group == "mid", 3.0, 1.0)))
-    assert text.startswith("worst group apart from the shift: age mid · ")
+    assert text.startswith("worst group other than the shift: age mid · ")
     assert of_groups(rng, np.where(SHIFTED, "late", "early"), np.where(SHIFTED, 9.0, 1.0)) == ""
 
 

@@ -122,7 +122,7 @@ def worst_group(report: Report) -> str:
         error = f"RMSE {digits.text(math.sqrt(worst.mean_error))} {digits.unit}".rstrip()
     several = sum(system.role in ("ensemble", "model") for system in report.systems) > 1
     of = f" of {marked(worst.system)}" if several else ""
-    of += " apart from the shift" if len(order) < len(every) else ""
+    of += " other than the shift" if len(order) < len(every) else ""
     alike = next((each for each in order[1:] if each.column == worst.column and _alike(worst, each)), None)
     group = f"{clean(worst.column)} {clean(worst.group)}{f', perhaps {clean(alike.group)}' if alike else ''}"
     whole = counts.get("full", worst.n)
