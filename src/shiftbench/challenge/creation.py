@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shiftbench.challenge import definition, forms, manifest, sealed_labels
+from shiftbench.challenge import definition, exposure, forms, manifest, sealed_labels
 from shiftbench.challenge.definition import TABLE, Board, Challenge, Phase, Subset
-from shiftbench.errors import SettingsError
+from shiftbench.errors import MissingExtraError, SettingsError, ShiftbenchError
 from shiftbench.io import files
 from shiftbench.progress import Progress, silent
 
@@ -124,7 +124,7 @@ def add(folder: Path, terms: Terms, build: Build) -> str:
         )
     if there is not None and terms.slug in {board.slug for board in there.boards}:
         raise SettingsError(f"{folder}: expected a new board, found one named {terms.slug}. Choose another --board.")
-    with _aside(folder) as root:
+    with _aside(folder) as root, _told_of(root, folder):
         place = Place(root, terms.slug)
         board = build(place)
         _add_examples(place, board)
@@ -153,6 +153,17 @@ def _aside(folder: Path) -> Iterator[Path]:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def _told_of(path: Path, known: Path) -> Iterator[None]:
+    """Name what an organiser knows in problems, in place of a path that is only ours."""
+    try:
+        yield
+    except ShiftbenchError as error:
+        if not any(str(path) in each for each in error.problems):
+            raise
+        raise SettingsError(*(each.replace(str(path), str(known)) for each in error.problems)) from None
 
 
 def _move(root: Path, folder: Path, board: str) -> None:
@@ -191,21 +202,61 @@ def from_files(
     """
 
     def build(place: Place) -> Board:
+        board, problems = of_board(terms, track, {phase: phase != DEVELOPMENT for phase in truths}), list[str]()
         for phase, truth in truths.items():
-            if not truth.exists():
-                raise SettingsError(f"{truth}: expected the labels of the phase {phase}, found nothing there.")
-            if track == TABLE:
-                sealed_labels.write(truth, place.sealed(phase, sealed_labels.NAME))
-            else:
-                name = manifest.TRUTH + ("" if truth.is_dir() else "".join(truth.suffixes[-2:]))
-                _copy(truth, place.sealed(phase, name))
-            for name, path in (baselines or {}).get(phase, {}).items():
+            given = (baselines or {}).get(phase, {})
+            try:
+                sealed = _sealed(place, phase, truth, table=track == TABLE)
+                with _told_of(sealed, truth):
+                    problems += _unfit(board, phase, sealed, given)
+            except MissingExtraError:
+                raise
+            except ShiftbenchError as error:
+                problems += error.problems
+            for name, path in given.items():
                 _copy(path, place.baseline(phase, f"{name}{''.join(path.suffixes[-2:])}"))
         if public is not None:
             _copy(public, place.public() if public.is_dir() else place.public(public.name))
-        return of_board(terms, track, {phase: phase != DEVELOPMENT for phase in truths})
+            there = {phase: truth for phase, truth in truths.items() if truth.exists()}
+            problems += exposure.problems(place.public(), there, forms.target(board))
+        if problems:
+            raise SettingsError(*dict.fromkeys(problems))
+        return board
 
     return build
+
+
+def _sealed(place: Place, phase: str, truth: Path, *, table: bool) -> Path:
+    """Labels put where they are sealed.
+
+    Raises:
+        ShiftbenchError: naming everything that is wrong with them.
+    """
+    if not truth.exists():
+        raise SettingsError(f"{truth}: expected the labels of the phase {phase}, found nothing there.")
+    if table:
+        goal = place.sealed(phase, sealed_labels.NAME)
+        sealed_labels.write(truth, goal)
+    else:
+        goal = place.sealed(phase, manifest.TRUTH + ("" if truth.is_dir() else "".join(truth.suffixes[-2:])))
+        _copy(truth, goal)
+    return goal
+
+
+def _unfit(board: Board, phase: str, sealed: Path, baselines: Mapping[str, Path]) -> list[str]:
+    """What is wrong with predictions to compare with, as their own team would be told.
+
+    Raises:
+        ShiftbenchError: for labels that cannot be read.
+    """
+    records, found = forms.records(board, sealed), list[str]()
+    if records is None:
+        return found
+    form = forms.of(board)
+    for path in baselines.values():
+        wrong = form.misnamed(path.name) or forms.validated(form.intake, path, records)[1]
+        found += [f"baseline {path.parent.name}/{path.name}: {each.removeprefix(f'{path.name}: ')}" for each in wrong]
+    return found
 
 
 def of_folder(terms: Terms, folder: Path, track: str) -> Build:

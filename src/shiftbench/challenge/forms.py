@@ -157,8 +157,26 @@ def of(board: Board) -> Form:
         task = tasks[board.task]
     else:
         known = ", ".join(tasks)
-        raise SettingsError(f"board {board.slug}: expected a task of {known}, found {board.task!r}. Name one.")
+        found = repr(board.task) if board.task else "none"
+        raise SettingsError(
+            f"board {board.slug}: expected a task of {known}, found {found}. Name one with --task, or as `task` in "
+            "challenge.toml."
+        )
     return Form(intake(board.track), task, track)
+
+
+def target(board: Board) -> str:
+    """The column of targets in labels that are tables.
+
+    Raises:
+        SettingsError, UnknownNameError: for another track or task.
+    """
+    from shiftbench import tracks
+
+    if board.track == TABLE:
+        return TARGET
+    tasks = tracks.track(board.track).tasks
+    return next((task.target for task in tasks if task.name == board.task), tasks[0].target)
 
 
 def intake(track: str) -> Intake:
@@ -223,7 +241,7 @@ def _answered(given: pl.DataFrame, labels: pl.DataFrame, columns: Any, name: str
 
     if numeric != given[ANSWER].dtype.is_numeric():
         wanted, found = ("numbers", "texts") if numeric else ("names of classes", "numbers")
-        shown = ", ".join(quoted(each) for each in given[ANSWER].head(3))
+        shown = ", ".join(quoted(each) for each in given[ANSWER].unique(maintain_order=True).head(3))
         raise PredictionsError(
             f"{name}: expected {wanted} as answers, found {found} (such as {shown}). Convert the column {ANSWER!r}."
         )

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shiftbench.challenge import definition, sealed_labels
+from shiftbench.challenge import definition, exposure, sealed_labels
 from shiftbench.challenge.definition import Board, Challenge
 from shiftbench.errors import SettingsError, ShiftbenchError, first_line
 from shiftbench.io import files
@@ -78,12 +78,26 @@ def check(folder: Path) -> list[str]:
             problems.append(f"{name}: expected files of the manifest alone, found this one, too. {again}")
         elif files.sha256(folder / name) != held[name]:
             problems.append(f"{name}: expected the file that was sealed, found another. {again}")
+    problems += _exposed(folder, challenge)
     sealed = folder / SEALED
     for path in (sealed, *sealed.rglob("*")):
         if os.name == "posix" and path.stat().st_mode & 0o077:
             place = path.relative_to(folder).as_posix()
             problems.append(f"{place}: expected it readable for its owner alone, found it open to others. {again}")
     return sorted(problems)
+
+
+def _exposed(folder: Path, challenge: Challenge) -> Iterator[str]:
+    """Labels among what participants download; what cannot be read is told elsewhere."""
+    from shiftbench.challenge import forms
+
+    for board in challenge.boards:
+        try:
+            truths = {phase.name: truth(folder, board.slug, phase.name) for phase in board.phases}
+            found = exposure.problems(folder / PUBLIC / board.slug, truths, forms.target(board))
+        except (ShiftbenchError, LookupError):
+            continue
+        yield from (f"board {board.slug}: {each}" for each in found)
 
 
 def hash_of(folder: Path) -> str:
@@ -149,6 +163,7 @@ def _publish_records(folder: Path, challenge: Challenge) -> None:
 
     problems = list[str]()
     for board in challenge.boards:
+        held = dict[str, PublicRecords]()
         for phase in board.phases:
             try:
                 found = forms.records(board, truth(folder, board.slug, phase.name))
@@ -158,7 +173,12 @@ def _publish_records(folder: Path, challenge: Challenge) -> None:
                 problems += [f"{board.slug}, {phase.name}: {problem}" for problem in error.problems]
                 continue
             if found is not None:
-                found.write(folder / PUBLIC / board.slug / phase.name / public_records.FILE)
+                held[phase.name] = found
+        digests = {name: public_records.digest(found.ids) for name, found in held.items()}
+        for name, found in held.items():
+            others = {other: each for other, each in digests.items() if other != name and each != digests[name]}
+            told = PublicRecords(found.ids, {**found.facts, **({public_records.OTHERS: others} if others else {})})
+            told.write(folder / PUBLIC / board.slug / name / public_records.FILE)
     if problems:
         raise SettingsError(*problems)
 

@@ -43,7 +43,10 @@ def write(source: Path, goal: Path) -> None:
 
     from shiftbench.io import tables
 
-    frame = tables.read_table(source)
+    try:
+        frame = tables.read_table(source)
+    except ShiftbenchError as error:
+        raise SettingsError(*error.problems) from None
     if missing := [name for name in NEEDED if name not in frame.columns]:
         raise SettingsError(
             f"{source}: expected columns id, target and shifted, found no {', '.join(missing)} among "
@@ -78,23 +81,29 @@ def problems(truth: Path, *, table: bool) -> list[str]:
 
 def _wrong(frame: pl.DataFrame, source: Path) -> list[str]:
     """What is wrong with a table that has the columns."""
+    import polars as pl
+
     from shiftbench.io import tables
+    from shiftbench.track import places
 
     found = list[str]()
     try:
-        tables.native_ids(frame, "id", where=source.name)
-        if "shifted" in frame.columns and not {*tables.numbers(frame, "shifted", where=source.name)} <= {0.0, 1.0}:
-            found.append(f"{source}: shifted: expected 0 and 1, found other values. Correct the table.")
+        tables.native_ids(frame, "id", where=str(source))
     except ShiftbenchError as error:
         found += error.problems
-    if frame["target"].null_count():
-        found.append(f"{source}: target: expected a value in each row, found none in some. Correct the table.")
-    if frame["target"].dtype.is_float() and (wrong := ~frame["target"].is_finite().fill_null(True)).any():
-        row = int(wrong.arg_max() or 0)
-        found.append(
-            f"{source}: target: expected finite numbers, found {frame['target'][row]} (id {frame['id'][row]}). "
-            "Correct the table."
-        )
+    ids, target = frame["id"].cast(pl.String, strict=False), frame["target"]
+    if "shifted" in frame.columns:
+        shifted = frame["shifted"]
+        numbers = shifted.cast(pl.Float64, strict=False)
+        if (odd := ~numbers.is_in([0.0, 1.0]).fill_null(value=False)).any():
+            shown = places.values(shifted.cast(pl.String, strict=False).fill_null("nothing"), odd, ids)
+            found.append(f"{source}: shifted: expected 0 and 1, found {shown}. Correct the table.")
+    if (none := target.is_null()).any():
+        shown = places.rows(none, ids)
+        found.append(f"{source}: target: expected a value in each row, found none in {shown}. Correct the table.")
+    if target.dtype.is_float() and (wrong := ~target.is_finite().fill_null(value=True)).any():
+        shown = places.values(target.cast(pl.String), wrong, ids)
+        found.append(f"{source}: target: expected finite numbers, found {shown}. Correct the table.")
     return found
 
 

@@ -122,6 +122,11 @@ def new(
         raise SettingsError(
             f"--data, --rows: expected a track with them, found {what or 'none'}. Name one, or drop them."
         )
+    if (what in tracks.names() or (place.is_dir() and what and config is None)) and (fitted.method or fitted.members):
+        raise SettingsError(
+            f"--method, --members: expected a table with --config, to which baselines are fitted, found {what}: no "
+            "baselines are made of it. Drop these options; a folder may hold predictions as PHASE/NAME.csv."
+        )
     with progress_bar() as progress:
         build: Build
         if what is not None and what in tracks.names():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from shiftbench.io import files
 
 FILE = "records.json"
 MOST_NAMED = 3
+OTHERS = "other_phases"  # fact: name of another phase of the board → digest of its ids
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,13 @@ class PublicRecords:
         held = {*given}
         if len(held) == len(self.ids) and held.issuperset(self.ids):  # of a million records in a third of a second
             return []
+        if phase := self._phase_of(held):
+            records = counted(len(self.ids), "record")
+            return [
+                f"expected a prediction of each of the {records} of this phase, found the ids of the phase {phase}: "
+                f"these are all of its ids. Hand the file in there (`--phase {phase}`), or predict the inputs of this "
+                "phase."
+            ]
         known = {*self.ids}
         missing = [each for each in self.ids if each not in held]
         foreign = [each for each in dict.fromkeys(given) if each not in known]
@@ -76,8 +85,21 @@ class PublicRecords:
             found.append(f"expected a prediction of each record, found none for {absent}. Compare with the inputs.")
         if foreign:
             others = f"{counted(len(foreign), 'other')} among {counted(len(held), 'id')} ({shown(foreign)})"
-            found.append(f"expected records of this board alone, found {others}. Compare with the inputs.")
+            found.append(f"expected these records alone, found {others}. Compare with the inputs.")
         return found
+
+    def _phase_of(self, held: set[str]) -> str:
+        """The other phase of which these are all ids; empty if there is none."""
+        others = self.facts.get(OTHERS)
+        if not others or not isinstance(others, Mapping):
+            return ""
+        found = digest(sorted(held))
+        return next((str(phase) for phase, own in others.items() if own == found), "")
+
+
+def digest(ids: Sequence[str]) -> str:
+    """A hash of sorted ids."""
+    return hashlib.sha256(json.dumps([*ids]).encode()).hexdigest()
 
 
 def shown(names: Sequence[str]) -> str:

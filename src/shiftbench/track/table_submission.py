@@ -19,11 +19,14 @@ import polars as pl
 
 from shiftbench.assessment import forms, predictions
 from shiftbench.assessment.predictions import COLUMNS, KINDS, POINT, Predictions
-from shiftbench.check import value_problems
+from shiftbench.check import LARGEST
 from shiftbench.ensembles import Categorical, Gaussian
 from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError, quoted
 from shiftbench.io import tables
+from shiftbench.io.tables.csv_file import whole_rows
+from shiftbench.io.tables.dtypes import without_missing
 from shiftbench.partition.settings import SPLITS
+from shiftbench.track import places
 from shiftbench.track.contract import MANIFEST, Arrays, Intake, Task
 from shiftbench.track.parsed import BYTES, PartlyRead, array, one, pack, unpack
 from shiftbench.track.public_records import PublicRecords
@@ -36,6 +39,7 @@ ABOUT = (
     "`probability_<class>` each, quantiles `q0.05` …, members, or `answer` and `uncertainty` (higher is less certain)."
 )
 FILE = "predictions.parquet"
+ROW = "row"  # numbers of the rows of `named` and uncertainties, of a file that was read in part
 PROBABILITIES = (
     "expected a probability of each class, found answers alone. Hand in columns `probability_<class>` instead."
 )
@@ -48,46 +52,66 @@ def parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
         PartlyRead: naming every problem, with the ids and uncertainties that could be read all the same.
     """
     try:
-        return _parse(file)
+        if file.suffix == ".parquet" and predictions.KEY in tables.read_metadata(file):
+            return _of_predictions(predictions.load(file))
+        frame = tables.read_table(file)
     except ShiftbenchError as error:
-        raise PartlyRead(*error.problems, arrays=_readable(file)) from None
+        frame, numbers = whole_rows(file) if ".csv" in file.suffixes else (pl.DataFrame(), pl.Series())
+        problems = list(error.problems)
+        if frame.height:
+            try:
+                _parse(frame, file.name, numbers)
+            except ShiftbenchError as further:
+                problems += further.problems
+        raise PartlyRead(*problems, arrays=_readable(frame, numbers)) from None
+    try:
+        return _parse(frame, file.name, None)
+    except ShiftbenchError as error:
+        raise PartlyRead(*error.problems, arrays=_readable(frame, None)) from None
 
 
-def _parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
-    if file.suffix == ".parquet" and predictions.KEY in tables.read_metadata(file):
-        return _of_predictions(predictions.load(file))
-    frame = tables.read_table(file)
-    where, names = file.name, frame.columns
+def _parse(frame: pl.DataFrame, where: str, numbers: pl.Series | None) -> dict[str, npt.NDArray[np.generic]]:
+    """numbers: of the rows, where some were left out."""
+    names = frame.columns
     problems = [f"{where}: expected no column {name!r}, which the organiser has. Drop it." for name in SEALED
                 if name in names]  # fmt: skip
-    if ID not in names:
-        problems.append(f"{where}: expected a column {ID!r}, found {', '.join(names[:12])}. Name it so.")
-    if problems:
-        raise TableError(*problems)
     answered = ANSWER in names and UNCERTAINTY in names
     found = forms.found_in([name for name in names if name != ID], {}, answered=answered, where=where)
-    if found is not None and not (answered and not found[0].answers):
-        return _of_form(frame, *found, where=where)
-    if not answered:
-        raise TableError(
-            f"{where}: expected columns {ANSWER!r} and {UNCERTAINTY!r}, or predictions of another form, found "
-            f"{', '.join(names[:12])}. {ABOUT}"
+    if found is not None and answered and not found[0].answers:
+        found = None
+    needed = [ID] if found is not None else [ID, ANSWER, UNCERTAINTY]
+    if missing := [name for name in needed if name not in names]:
+        problems.append(
+            f"{where}: expected columns {_and(needed)}{'' if found else ', or predictions of another form'}, found no "
+            f"{_and(missing)} among {', '.join(names[:12])}. Rename or add {'it' if len(missing) == 1 else 'them'}. "
+            f"{ABOUT}"
         )
-    return _of_answers(frame, where)
+    if problems:
+        raise TableError(*problems)
+    return _of_answers(frame, where, numbers) if found is None else _of_form(frame, *found, where=where)
 
 
-def _readable(file: Path) -> dict[str, Any]:
-    """Each id once and the finite uncertainties beside answers, as far as a file that has other problems tells them."""
-    try:
-        frame = tables.read_table(file)
-    except ShiftbenchError:
-        return {}
+def _and(names: Sequence[str]) -> str:
+    *first, last = map(repr, names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _readable(frame: pl.DataFrame, numbers: pl.Series | None) -> dict[str, Any]:
+    """Ids and the finite uncertainties beside answers with their rows, as far as a file that has problems tells them.
+
+    numbers: of the rows, where some were left out.
+    """
     found = dict[str, Any]()
-    if ID in frame.columns and (frame[ID].dtype == pl.String or frame[ID].dtype.is_integer()):
-        found |= pack(ID, frame[ID].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list())
-    if {ANSWER, UNCERTAINTY} <= {*frame.columns} and frame[UNCERTAINTY].dtype.is_numeric():
-        values = frame[UNCERTAINTY].cast(pl.Float64).drop_nulls().to_numpy()
-        found[UNCERTAINTY] = values[np.isfinite(values)]
+    if ID not in frame.columns or not (frame[ID].dtype == pl.String or frame[ID].dtype.is_integer()):
+        return found
+    ids = frame[ID].cast(pl.String)
+    found |= pack(ID, ids.drop_nulls().unique(maintain_order=True).to_list())
+    if {ANSWER, UNCERTAINTY} <= {*frame.columns}:
+        values = frame[UNCERTAINTY].cast(pl.Float64, strict=False)
+        known = values.is_finite().fill_null(value=False)
+        rows = pl.int_range(1, frame.height + 1, eager=True) if numbers is None else numbers
+        found |= {UNCERTAINTY: values.filter(known).to_numpy(), ROW: rows.filter(known).to_numpy()}
+        found |= pack("named", ids.filter(known).fill_null("").to_list())
     return found
 
 
@@ -111,37 +135,60 @@ def _ids(frame: pl.DataFrame, where: str) -> tuple[list[str], list[str]]:
         return [], [*error.problems]
 
 
-def _of_answers(frame: pl.DataFrame, where: str) -> dict[str, Any]:
+def _of_answers(frame: pl.DataFrame, where: str, numbers: pl.Series | None) -> dict[str, Any]:
     """Answers, numbers or classes, and their uncertainty."""
     ids, problems = _ids(frame, where)
     held: dict[str, Any] = {}
-    numeric = frame[ANSWER].dtype.is_numeric()
-    for name in (ANSWER, UNCERTAINTY) if numeric else (UNCERTAINTY,):
-        try:
-            held[name] = tables.numbers(frame, name, where=where)
-            problems += value_problems(f"{where}: column {name!r}", held[name], rows=True)
-        except TableError as error:
-            problems += error.problems
-    if not numeric:
-        labels = frame[ANSWER].cast(pl.String)
-        if absent := labels.null_count():
-            problems.append(f"{where}: column {ANSWER!r}: expected an answer in each row, found none in {absent:,}.")
-        elif words := _words_among_numbers(labels):
-            problems.append(f"{where}: column {ANSWER!r}: {words}")
-        else:
-            held |= pack(ANSWER, labels.to_list())
+    named = None if frame[ID].dtype.is_nested() else frame[ID].cast(pl.String, strict=False)
+    numeric = _are_numbers(frame[ANSWER])
+    for name, what in ((ANSWER, "an answer"), (UNCERTAINTY, "an uncertainty")):
+        column = f"{where}: column {name!r}"
+        if name == UNCERTAINTY or numeric:
+            values, found = _finite(frame[name], named, numbers, what)
+            problems += (f"{column}: {each}" for each in found)
+            held[name] = values
+        elif (none := frame[name].is_null()).any():
+            problems.append(f"{column}: expected {what} in each row, found none in "
+                            f"{places.rows(none, named, numbers)}. Fill in or drop these rows.")  # fmt: skip
     if problems:
         raise TableError(*problems)
+    if not numeric:
+        held |= pack(ANSWER, frame[ANSWER].cast(pl.String).to_list())
     return {"kind": np.array([1], np.uint8), **pack(ID, ids), **held}
 
 
-def _words_among_numbers(labels: pl.Series) -> str:
-    """Which answer is no number where most are."""
-    words = labels.cast(pl.Float64, strict=False).is_null()
-    if not words.any() or words.mean() > 0.5:  # type: ignore[operator]
-        return ""
-    row = int(words.arg_true()[0])
-    return f"expected numbers, found {quoted(labels[row])} in row {row + 1}. Correct or drop these rows."
+def _are_numbers(answers: pl.Series) -> bool:
+    """Whether answers are numbers, or at least half of those that are there: classes otherwise."""
+    if answers.dtype != pl.String:
+        return answers.dtype.is_numeric()
+    there = without_missing(answers).drop_nulls()
+    known = there.cast(pl.Float64, strict=False)
+    return known.null_count() < len(there) and known.null_count() <= len(there) / 2
+
+
+def _finite(
+    column: pl.Series, ids: pl.Series | None, numbers: pl.Series | None, what: str
+) -> tuple[npt.NDArray[np.float64], list[str]]:
+    """A column as numbers, and every row that has none, or one that cannot be scored."""
+    if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype == pl.Binary:
+        return np.empty(0), [f"expected numbers, found {column.dtype}. Convert them."]
+    texts = without_missing(column) if column.dtype == pl.String else column
+    values = texts.cast(pl.Float64, strict=False)
+    words, size = values.is_null() & texts.is_not_null(), values.abs()
+    problems = []
+    if words.any():
+        shown = places.values(texts.cast(pl.String), words, ids, numbers)
+        problems.append(f"expected numbers, found {shown}. Correct or drop these rows.")
+    for flags, found in ((texts.is_null(), "none"), (values.is_nan(), "NaN")):
+        if (flags := flags.fill_null(value=False)).any():
+            shown = places.rows(flags, ids, numbers)
+            problems.append(f"expected {what} in each row, found {found} in {shown}. Fill in or drop these rows.")
+    if (huge := (size > LARGEST).fill_null(value=False) & ~values.is_nan().fill_null(value=False)).any():
+        shown = places.values(values, huge, ids, numbers)
+        problems.append(
+            f"expected numbers up to {LARGEST:g}, whose squares can be added up, found {shown}. Correct these rows."
+        )
+    return values.fill_null(math.nan).to_numpy(), problems
 
 
 def _of_predictions(read: Predictions) -> dict[str, Any]:
@@ -149,6 +196,14 @@ def _of_predictions(read: Predictions) -> dict[str, Any]:
     kind = next(name for name, form in KINDS.items() if isinstance(ensemble, form))
     names = (*COLUMNS[kind], *([POINT] if getattr(ensemble, POINT, None) is not None else []))
     held = {name: np.asarray(getattr(ensemble, name)) for name in names}
+    for name, values in held.items():
+        if len(huge := np.argwhere(np.abs(values) > LARGEST)):
+            record = int(huge[0][1] if values.ndim > 1 else huge[0][0])  # members come first
+            raise PredictionsError(
+                f"{name}: expected numbers up to {LARGEST:g}, whose squares can be added up, found "
+                f"{values[tuple(huge[0])]:g} in row {record + 1} (id {read.ids[record]}; {len(huge):,} such). Correct "
+                "these rows."
+            )
     if isinstance(ensemble, Categorical):
         held |= pack("classes", ensemble.classes or ())
     if levels := getattr(ensemble, "levels", None):
@@ -214,14 +269,28 @@ def _normal(table: pl.DataFrame) -> Predictions:
     return Predictions(table[ID].to_numpy().astype(object), ensemble)
 
 
-def variance_problems(values: npt.NDArray[np.floating[Any]]) -> list[str]:
-    """What keeps uncertainties beside answers from being the variances of normal distributions."""
+def variance_problems(values: npt.NDArray[np.floating[Any]], arrays: Arrays | None = None) -> list[str]:
+    """What keeps uncertainties beside answers from being the variances of normal distributions.
+
+    arrays: tell their rows and ids.
+    """
     if values.min(initial=math.inf) > 0:
         return []
     return [
-        f"{UNCERTAINTY}: expected variances > 0 beside answers, found {values.min():g} (not above 0 in "
-        f"{int((values <= 0).sum()):,} of {len(values):,}). Hand in `mean` and `std`, or add a constant."
+        f"{UNCERTAINTY}: expected variances > 0 beside answers, found {_shown(values, values <= 0, arrays or {})}; "
+        f"{int((values <= 0).sum()):,} of {len(values):,} are not above 0. Hand in `mean` and `std`, or add a constant."
     ]
+
+
+def _shown(values: npt.NDArray[Any], flags: npt.NDArray[np.bool_], arrays: Arrays) -> str:
+    """The first flagged uncertainties, with rows and ids."""
+    name = "named" if "named" + BYTES in arrays else ID
+    ids = unpack(arrays, name) if name + BYTES in arrays else []
+    numbers = array(arrays, ROW, "iu", 1) if ROW in arrays else None
+    if len(ids) != len(values) or (numbers is not None and len(numbers) != len(values)):
+        return f"{values[flags][0]:g}"
+    rows = None if numbers is None else pl.Series(numbers)
+    return places.values(pl.Series(values.astype(np.float64)), pl.Series(flags), pl.Series(ids, dtype=pl.String), rows)
 
 
 def restore(arrays: Arrays, folder: Path) -> Path:
@@ -253,7 +322,7 @@ def _misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
     elif ANSWER + BYTES in arrays:
         found.append(PROBABILITIES)
     elif UNCERTAINTY in arrays:
-        found += variance_problems(array(arrays, UNCERTAINTY, "f", 1))
+        found += variance_problems(array(arrays, UNCERTAINTY, "f", 1), arrays)
     return found
 
 
@@ -283,12 +352,12 @@ def _misfits_of_own(arrays: Arrays, records: PublicRecords) -> list[str]:
     if isinstance(answer, str) and kind == "regression":
         found.append(f"expected names of classes as answers, or their probabilities, found numbers. {ABOUT}")
     elif isinstance(answer, float) and ANSWER + BYTES in arrays:
-        some = ", ".join(quoted(each) for each in unpack(arrays, ANSWER)[:3])
+        some = ", ".join(quoted(each) for each in [*dict.fromkeys(unpack(arrays, ANSWER))][:3])
         found.append(f"expected numbers as answers, found texts (such as {some}). Convert the column {ANSWER!r}.")
     if UNCERTAINTY in arrays and (below := (values := array(arrays, UNCERTAINTY, "f", 1)) < 0).any():
         found.append(
-            f"{UNCERTAINTY}: expected values >= 0, found {values[below][0]:g} (below 0 in {int(below.sum()):,} of "
-            f"{len(values):,}). Higher must mean less certain: is it the sign? If not, add a constant."
+            f"{UNCERTAINTY}: expected values >= 0, found {_shown(values, below, arrays)}; {int(below.sum()):,} of "
+            f"{len(values):,} are below 0. Higher must mean less certain: is it the sign? If not, add a constant."
         )
     return found
 

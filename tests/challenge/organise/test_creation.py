@@ -128,6 +128,12 @@ def truth_in(path: Path, **columns: list[object]) -> Path:
     return path
 
 
+def baseline_in(path: Path, text: str = "a,1,1\nb,2,2\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("id,answer,uncertainty\n" + text)
+    return path
+
+
 def test_a_board_from_files_joins_a_challenge(made: Path, wanted: Settings, tmp_path: Path):
     folder = tmp_path / "wind"
     creation.add(folder, Terms("Wind"), table_board.from_table(Terms("Wind"), wanted))
@@ -138,7 +144,7 @@ def test_a_board_from_files_joins_a_challenge(made: Path, wanted: Settings, tmp_
     build = creation.from_files(
         terms, track="table", truths={"final": truth_in(tmp_path / "t.csv", cluster=[1, 1])},
         public=tmp_path / "inputs",
-        baselines={"final": {"mine": truth_in(tmp_path / "b.csv")}},
+        baselines={"final": {"mine": baseline_in(tmp_path / "b.csv")}},
     )  # fmt: skip
     creation.add(folder, terms, build)
     assert [board.slug for board in definition.read(folder / "challenge.toml").boards] == ["main", "more"]
@@ -172,6 +178,93 @@ def test_a_truth_without_its_columns_is_refused(tmp_path: Path):
     build = creation.from_files(Terms("W"), track="table", truths={"x": tmp_path / "t.csv"})
     with pytest.raises(SettingsError, match="found no target, shifted"):
         creation.add(tmp_path / "w", Terms("W"), build)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "match"),
+    [
+        ("answers.csv", None, r"public/answers.csv: expected what everybody may see, found the sealed labels of the "),
+        ("answers.dat", None, r"public/answers.dat: .* found the sealed labels of the phase x. Remove it"),
+        ("train.csv", "id,w,target\nb,0,2\nc,0,9\n", r"found the targets of 1 sealed records \(column 'target'\)"),
+    ],
+)
+def test_labels_among_what_participants_download_are_refused(name: str, text: str | None, match: str, tmp_path: Path):
+    truth = truth_in(tmp_path / "t.csv")
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / name).write_text(truth.read_text() if text is None else text)
+    build = creation.from_files(Terms("W"), track="table", truths={"x": truth}, public=tmp_path / "public")
+    with pytest.raises(SettingsError, match=match):
+        creation.add(tmp_path / "w", Terms("W"), build)
+    assert not (tmp_path / "w").exists()
+
+
+def test_other_records_of_the_same_ids_are_no_labels_but_check_finds_those_put_there_later(tmp_path: Path):
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public/train.csv").write_text("id,target\na,7\nb,2\n")
+    truth = truth_in(tmp_path / "t.csv")
+    build = creation.from_files(Terms("W"), track="table", truths={"x": truth}, public=tmp_path / "public")
+    creation.add(tmp_path / "w", Terms("W"), build)
+    assert manifest.check(tmp_path / "w") == []
+    truth.rename(tmp_path / "w/public/main/late.csv")
+    manifest.seal(tmp_path / "w")
+    (told,) = manifest.check(tmp_path / "w")
+    assert "board main: public/late.csv" in told
+    assert "(column 'target')" in told
+
+
+def test_a_column_that_has_all_targets_under_another_name_is_found(tmp_path: Path):
+    ids = [f"r{n}" for n in range(12)]
+    truth = tmp_path / "t.csv"
+    pl.DataFrame({"id": ids, "target": range(12), "shifted": [0, 1] * 6}).write_csv(truth)
+    (tmp_path / "p.csv").write_text("id,y\n" + "".join(f"r{n},{n}.0\n" for n in range(12)))
+    build = creation.from_files(Terms("W"), track="table", truths={"x": truth}, public=tmp_path / "p.csv")
+    with pytest.raises(SettingsError, match=r"targets of 12 sealed records \(column 'y'\)"):
+        creation.add(tmp_path / "w", Terms("W"), build)
+
+
+def test_baselines_are_checked_as_files_of_participants_are(tmp_path: Path):
+    held = {
+        "short": baseline_in(tmp_path / "x/short.csv", "a,1,-1\nz,2,1\n"), "odd": tmp_path / "x/odd.txt",
+        "good": baseline_in(tmp_path / "x/good.csv"),
+    }  # fmt: skip
+    held["odd"].write_text("?")
+    truths = {"x": truth_in(tmp_path / "t.csv")}
+    build = creation.from_files(Terms("W"), track="table", truths=truths, baselines={"x": held})
+    with pytest.raises(SettingsError, match="baseline") as found:
+        creation.add(tmp_path / "w", Terms("W"), build)
+    told = "\n".join(found.value.problems)
+    for words in (
+        "baseline x/short.csv: expected a prediction of each record, found none for 1 of 2 records (b)",
+        "found 1 other among 2 ids (z)", "expected values >= 0, found -1 in row 1 (id a)",
+        "baseline x/odd.txt: expected a name that ends in",
+    ):  # fmt: skip
+        assert words in told
+    assert "good" not in told
+
+
+def test_everything_that_is_wrong_with_the_labels_of_all_phases_is_told_with_rows(tmp_path: Path):
+    first, second = tmp_path / "one/truth.csv", tmp_path / "two/truth.csv"
+    for path in (first, second):
+        path.parent.mkdir()
+    first.write_text("id,target,shifted\na,1,0\nb,,2\nc,,1\n")
+    second.write_text("Id,y\na,1\n")
+    build = creation.from_files(Terms("W"), track="table", truths={"one": first, "two": second})
+    with pytest.raises(SettingsError, match="row") as found:
+        creation.add(tmp_path / "w", Terms("W"), build)
+    shifted, target, columns = found.value.problems
+    assert f"{first}: shifted: expected 0 and 1, found '2' in row 2 (id b)" in shifted
+    assert f"{first}: target: expected a value in each row, found none in row 2 (id b), row 3 (id c)" in target
+    assert f"{second}: expected columns id, target and shifted, found no id, target, shifted among Id, y" in columns
+
+
+def test_labels_of_a_track_that_cannot_be_read_are_named_as_the_organiser_knows_them(tmp_path: Path):
+    (tmp_path / "given/evaluation/truth").mkdir(parents=True)
+    (tmp_path / "given/evaluation/truth/x.nii").write_text("no")
+    terms = Terms("M", metric="dice", task="segmentation")
+    build = creation.of_folder(terms, tmp_path / "given", "lesions")
+    with pytest.raises(ValueError, match=f"{tmp_path}/given/evaluation/truth") as found:
+        creation.add(tmp_path / "mot", terms, build)
+    assert ".part" not in str(found.value)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path):

@@ -21,6 +21,7 @@ from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchError
 from shiftbench.track import Intake, PublicRecords, table_submission
 from shiftbench.track.parsed import pack, unpack
+from shiftbench.track.public_records import digest
 from shiftbench.tracks import names, track
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.submissions.submission import read_submission, write_submission
@@ -200,6 +201,68 @@ def test_missing_and_foreign_records_are_counted_and_named():
     assert "none for 4 of 5 records (such as r0, r1, r2)" in missing
     assert "1 other among 2 ids (x)" in foreign
     assert "none for 1 of 1 record (a)" in PublicRecords.of(["a"]).misfits([])[0]
+
+
+def _told(folder: Path, text: str, *records: str, **facts: Any) -> str:
+    (folder / "mine.csv").write_text(text)
+    known = PublicRecords.of(records, answer=0.0, **facts)
+    return "\n".join(forms.validated(table_submission.OWN, folder / "mine.csv", known)[1])
+
+
+def test_everything_that_is_wrong_with_answers_is_told_in_one_round_with_rows_and_ids(tmp_path):
+    rows = [
+        "a,1,1", "b,x,1", "c,,1", "d,NaN,2", "e,1e300,2", "f,inf,2", "g,2", "h,2,-3", "i,2,y", "j,2,", "k,y,2", "l,3,1",
+        "m,z,1", "n,zz,1", "o,1,1", "p,1,1", "q,1,1", "r,1,1",
+    ]  # fmt: skip
+    told = _told(tmp_path, "id,answer,uncertainty\n" + "\n".join(rows) + "\n", *"abcdefghijklmnopqrst")
+    for words in (
+        "line 8 (row 7 below the header): expected 3 fields as in the header, found 2",
+        "column 'answer': expected numbers, found 'x' in row 2 (id b), 'y' in row 11 (id k), 'z' in row 13 (id m), … "
+        "(4 in all)",
+        "column 'answer': expected an answer in each row, found none in row 3 (id c), row 4 (id d).",
+        "expected numbers up to 1e+150, whose squares can be added up, found 1e+300 in row 5 (id e), inf in row 6",
+        "column 'uncertainty': expected numbers, found 'y' in row 9 (id i)",
+        "column 'uncertainty': expected an uncertainty in each row, found none in row 10 (id j)",
+        "uncertainty: expected values >= 0, found -3 in row 8 (id h); 1 of 15 are below 0",
+        "found none for 3 of 20 records (g, s, t)",
+    ):
+        assert words in told
+
+
+def test_not_a_number_in_a_file_with_types_is_called_so(tmp_path):
+    file = tmp_path / "mine.parquet"
+    frame = {"id": ["a", "b", "c"], "answer": [1.0, float("nan"), None], "uncertainty": [1.0, 2.0, 3.0]}
+    pl.DataFrame(frame).write_parquet(file)
+    told = "\n".join(forms.validated(table_submission.OWN, file, None)[1])
+    assert "found NaN in row 2 (id b)" in told
+    assert "found none in row 3 (id c)" in told
+
+
+@pytest.mark.parametrize(("column", "more"), [("mean", "std"), ("answer", "uncertainty")])
+def test_numbers_whose_squares_are_infinite_are_refused_before_they_are_sent(column, more, tmp_path):
+    told = _told(tmp_path, f"id,{column},{more}\na,1,1\nb,1e300,2\n", "a", "b")
+    assert "expected numbers up to 1e+150, whose squares can be added up, found 1e+300 in row 2 (id b" in told
+
+
+def test_other_names_of_columns_are_told_in_one_message(tmp_path):
+    told = _told(tmp_path, "Id,prediction,sigma\na,1,1\n", "a")
+    assert told.count("expected") == 1
+    assert "found no 'id', 'answer' and 'uncertainty' among Id, prediction, sigma. Rename or add them." in told
+
+
+def test_texts_in_place_of_numbers_are_shown_once_each(tmp_path):
+    rows = "".join(f"{n},{'north' if n < 5 else 'south'},{n}\n" for n in range(9))
+    told = _told(tmp_path, f"id,answer,uncertainty\n{rows}", *map(str, range(9)))
+    assert "found texts (such as 'north', 'south')" in told
+
+
+def test_the_ids_of_another_phase_are_named_as_such():
+    own = {"answer": 0.0, "other_phases": {"evaluation": digest(["e1", "e2"])}}
+    records = PublicRecords(["d1", "d2"], own)
+    (told,) = records.misfits(["e2", "e1"])
+    assert "found the ids of the phase evaluation: these are all of its ids" in told
+    assert len(records.misfits(["e1", "x"])) == 2
+    assert len(PublicRecords(["d1"], {"other_phases": ["evaluation"]}).misfits(["e1"])) == 2
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))

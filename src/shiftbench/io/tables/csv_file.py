@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shiftbench.errors import ShiftbenchWarning, TableError, TableWarning, first_line
+from shiftbench.errors import ShiftbenchError, ShiftbenchWarning, TableError, TableWarning, first_line
 from shiftbench.io.tables import columns, dtypes, problem
 from shiftbench.io.tables.layout import Layout, bad_text, layout, may_be_thousands, shows_decimal_comma
 from shiftbench.io.tables.source import Bytes, require_rows_fit, source
@@ -58,6 +58,29 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
         _require_one_decimal_sign(file, frame, typed)
         _tell_of_thousands(frame, typed)
     return typed
+
+
+def whole_rows(file: Path) -> tuple[pl.DataFrame, pl.Series]:
+    """The rows of a CSV that have as many fields as its header, and their numbers [N] from 1; none of what is no CSV.
+
+    For files that `read_csv` refuses, so that what is wrong with these rows can be told, too.
+    """
+    try:
+        _, raw = source(file)
+        found = layout(file, raw)
+        reader = csv.reader(io.StringIO(raw[:].decode("utf-8-sig"), newline=""), delimiter=found.separator)
+        next(reader)
+        records = list(enumerate((record for record in reader if record), start=1))
+        whole = [(row, record) for row, record in records if len(record) == len(found.names)]
+        frame = pl.DataFrame(
+            [record for _, record in whole], schema=dict.fromkeys(found.names, pl.String), orient="row"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            typed = dtypes.typed(frame, decimal_comma=found.decimal_comma)
+    except (ShiftbenchError, *problem.UNREADABLE, StopIteration):
+        return pl.DataFrame(), pl.Series(dtype=pl.Int64)
+    return typed, pl.Series([row for row, _ in whole], dtype=pl.Int64)
 
 
 def _shows_decimal_comma(frame: pl.DataFrame) -> bool:
@@ -207,7 +230,9 @@ def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
     reader = csv.reader(lines(), delimiter=found.separator, strict=True)
     try:
         for number, record in enumerate(reader, start=-1):
-            line, odd, quotes = f"{file}: line {reader.line_num:,}", quotes % 2, 0  # of this record alone
+            row = number - len(faults.blank) + 1
+            of_row = f" (row {row:,} below the header)" if row > 0 else ""
+            line, odd, quotes = f"{file}: line {reader.line_num:,}{of_row}", quotes % 2, 0  # of this record alone
             if not record:
                 faults.blank.append(number)
             elif len(record) != len(found.names):
