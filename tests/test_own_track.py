@@ -87,7 +87,7 @@ def test_it_goes_through_every_command(own: Own, tmp_path: Path) -> None:
     )  # fmt: skip
     compared = json.loads((tmp_path / "compared/digit/report.json").read_text("utf-8"))
     assert {row["difference"] for row in compared["comparisons"]} == {0.0}
-    assert "no number beside print" in run("tables", "digits", "run", "--out", "tables")
+    assert "no results that can be compared with printed ones" in run("tables", "digits", "run", "--out", "tables")
     assert "Table 1, own: Errors" in run("tables", "digits", "run", "--out", "tables", "--full")
     run("show", "digits", "digits.npz", "--out", "shown")
     assert (tmp_path / "shown/digits.png").is_file()

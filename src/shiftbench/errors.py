@@ -124,9 +124,15 @@ class FetchError(ShiftbenchError):
 
 
 class UnknownNameError(ShiftbenchError, LookupError):
-    """An unknown name; the message suggests the closest known one and lists the rest."""
+    """An unknown name; the message suggests the closest known one and lists the rest.
 
-    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+    failed: whether it is known, but did not load, of which a warning has told.
+    """
+
+    def __init__(self, kind: str, name: object, known: Iterable[str], *, failed: bool = False) -> None:
+        if failed:
+            super().__init__(f"The {kind} {quoted(name, MOST_QUOTED)} did not load: see the warning above.")
+            return
         names = sorted(known)
         near = nearest(name, names)
         hint = f" Did you mean {near!r}?" if near else ""

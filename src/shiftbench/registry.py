@@ -41,6 +41,7 @@ class Registry(Mapping[str, T]):
         self._held: dict[str, T] = {}
         self._offered: dict[str, Any] | None = None  # entry points not loaded yet, by name; None before discovery
         self._problems: list[str] = []  # of entry points, not yet warned of
+        self._failed: set[str] = set()  # names of entry points that did not load
         self._lock = RLock()
 
     def register(self, value: T) -> T:
@@ -67,7 +68,7 @@ class Registry(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if (found := self._found(name)) is None:
-            raise UnknownNameError(self.kind, name, self.names())
+            raise UnknownNameError(self.kind, name, self.names(), failed=name in self._failed)
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -129,7 +130,8 @@ class Registry(Mapping[str, T]):
             problems, self._problems = self._problems, []
             for each in tuple(self._offered) if name is None else (name,):
                 if (point := self._offered.pop(str(each), None)) is not None:
-                    problems += self._loaded(point)
+                    problems += (why := [*self._loaded(point)])
+                    self._failed.update([point.name] if why else ())
         if problems:
             found = "; ".join(problem.rstrip(".") for problem in problems)
             warnings.warn(

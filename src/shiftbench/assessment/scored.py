@@ -6,6 +6,7 @@ whatever their origin.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +19,7 @@ from shiftbench.assessment import camps
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags, Vector
 from shiftbench.ensembles import Categorical, Ensemble, Gaussian, Means, Quantiles
-from shiftbench.errors import ArrayError, SettingsError, counted
+from shiftbench.errors import ArrayError, SettingsError, counted, quoted
 from shiftbench.metrics import classification as classes_of
 from shiftbench.metrics import conformal
 from shiftbench.metrics import quantiles as quantiles_of
@@ -42,12 +43,18 @@ NO_DATA_UNCERTAINTY = (
 class Records:
     """N records of a split, shared by all systems that are scored on it.
 
-    shifted: [N] or None if unknown. clusters: [N] codes, resampled together, or None. slices: column → [N] group names.
+    shifted: [N] flags (or 0 and 1), or None if unknown. clusters: [N] codes or names, which become codes, of what is
+        resampled together, or None. slices: column → [N] group names.
     part: whether these are a subset of a split with both sides of the shift, so that one side may be empty here.
     calendar: slices whose groups are periods of time, which may be absent from a split.
     source: the rows of a table that they were made from, if any.
     identity: [N] numbers that tell records apart whatever the systems (hashes of ids), or None: the draws of resampling
         follow them, so that intervals of a system do not depend on the systems beside it.
+    ids: [N] of the records, to make sure that none is here twice; None if whoever made them has checked. Not kept in
+        selections.
+
+    Raises:
+        ArrayError: for another number of values than records, flags other than 0 and 1, and repeated ids.
     """
 
     n: int
@@ -59,10 +66,15 @@ class Records:
     calendar: frozenset[str] = frozenset()
     source: Source | None = None
     identity: npt.NDArray[Any] | None = None
+    ids: Sequence[Any] | npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
+        if self.shifted is not None and getattr(self.shifted, "dtype", None) != np.bool_:
+            object.__setattr__(self, "shifted", check.flags(f"{self.prefix}shifted", self.shifted))
+        if self.clusters is not None and getattr(getattr(self.clusters, "dtype", None), "kind", "") not in "iu":
+            object.__setattr__(self, "clusters", check.codes(f"{self.prefix}clusters", self.clusters))
         sizes = {"shifted": self.shifted, "clusters": self.clusters, "source": self.source, "identity": self.identity,
-                 **self.slices}  # fmt: skip
+                 "ids": self.ids, **self.slices}  # fmt: skip
         wrong = [
             f"{name}: expected {self.n:,} records, found {len(values):,}."
             for name, values in sizes.items()
@@ -70,6 +82,7 @@ class Records:
         ]
         if wrong:
             raise ArrayError(*wrong)
+        require_unique(() if self.ids is None else self.ids, where=self.prefix)
 
     def select(self, member: Any) -> Records:
         """The records selected by the mask or the positions `member`, in their order."""
@@ -102,6 +115,22 @@ class Records:
             return {"full": everything}
         sides = {"in": ~self.shifted, "shifted": self.shifted}
         return {name: member for name, member in sides.items() if member.any()} | {"full": everything}
+
+
+def require_unique(ids: Sequence[Any] | npt.NDArray[Any], *, where: str = "") -> None:
+    """Refuse ids that are repeated; where: the beginning of the message.
+
+    Raises:
+        ArrayError: naming the first ones.
+    """
+    names = np.asarray(ids).tolist()
+    if len({*names}) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        shown = ", ".join(map(quoted, twice[:MOST_NAMED])) + (", …" if len(twice) > MOST_NAMED else "")
+        raise ArrayError(
+            f"{where}ids: expected each record once, found {counted(len(twice), 'repeated id')} ({shown}). Give every "
+            "record an id of its own, over all parts."
+        )
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -239,15 +268,22 @@ class Scored:
             terms: says what the records of a system, this one or a single model, add to the sums.
 
         Raises:
-            SettingsError: if there is no such metric.
+            SettingsError: if there is no such metric, or not the `area` that it names.
+            ArrayError: if the terms are not those of these records.
         """
-        if METRICS.get(name) is None:
-            raise SettingsError(
-                f"score of a set: expected a metric that is known, found {name!r}. Register it, or name it as an entry "
-                f"point of {METRICS.group} in your package and install that again."
-            )
+        _require_known("score of a set", name)
+        if METRICS[name].of_sums is None:
+            raise SettingsError(f"score of a set: expected a metric with `of_sums`, found {name!r}, which has none.")
+        if area := METRICS[name].area:
+            _require_known(f"area of the metric {name!r}", area)
+        found = terms(self)
+        if not isinstance(found, SetTerms):
+            raise ArrayError(f"metric {name!r}: expected SetTerms, found {type(found).__name__}.")
+        each = {"found": found.found, **({} if found.ideal is None else {"ideal": found.ideal})}
+        if problems := [problem for part, own in each.items() for problem in own.problems(len(self.errors), part)]:
+            raise ArrayError(*(f"metric {name!r}: {problem}" for problem in problems))
         singles = self.singles and self.singles.with_set(name, terms)
-        return replace(self, sets={**self.sets, name: terms(self)}, singles=singles)
+        return replace(self, sets={**self.sets, name: found}, singles=singles)
 
     def with_retention(self) -> list[tuple[Metric, SetTerms]]:
         """The scores of sets that have a retention curve, by name."""
@@ -260,6 +296,14 @@ class Scored:
             return self
         singles = self.singles and self.singles.answering(answered)
         return replace(self.select(answered), singles=singles, answered=answered)
+
+
+def _require_known(what: str, name: str) -> None:
+    if METRICS.get(name) is None:
+        raise SettingsError(
+            f"{what}: expected a metric that is known, found {name!r}. Register it, or name it as an entry point of "
+            f"{METRICS.group} in your package and install that again."
+        )
 
 
 def _of_selected(texts: Texts, own: Index) -> Texts:

@@ -507,6 +507,11 @@ def tables(
         benchmarking.track_tables(track, runs, out, full=full)
         return
     if track not in published.tracks():
+        if track in o.track_names():
+            raise SettingsError(
+                f"{track}: expected a track with printed results, found one without any. Name runs: `shiftbench tables "
+                f"{track} FOLDER`."
+            )
         raise UnknownNameError("track", track, published.tracks())
     found = published.results(track=track, **asdict(only))
     if out:

@@ -55,12 +55,6 @@ def flat(
             shown += _options(hint)
         else:
             shown.append(each.replace(annotation=hint, kind=each.KEYWORD_ONLY))
-    own = [option.name for option in options]
-    if taken := {name for name in own if own.count(name) > 1 or name in {each.name for each in shown}}:
-        raise SettingsError(
-            f"options of {getattr(first, 'name', 'a track')}: expected names that the command does not have "
-            f"for all tracks, found {', '.join(map(repr, sorted(taken)))}. Choose others."
-        )
     place = next((place for place, each in enumerate(shown) if each.name == "out"), len(shown))
     shown[place:place] = [_parameter(option) for option in options]
     if listing is not None:
@@ -141,7 +135,7 @@ class TrackCommand(TyperCommand):
 
     names: of the tracks. form: the command for one track. is_only: whether a track is required. noun: the kind of name,
     for messages. others: further valid first arguments that are not tracks. otherwise: what the command takes in
-    place of a track, for messages.
+    place of a track, for messages. explain: raises a better error for some names that are unknown here.
     """
 
     names: Callable[[], Sequence[str]]
@@ -150,6 +144,7 @@ class TrackCommand(TyperCommand):
     noun = "track"
     others: tuple[str, ...] = ()
     otherwise = ""
+    explain: Callable[[str], None] = staticmethod(lambda name: None)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments with the command of the track that they name, or else with this command."""
@@ -184,6 +179,7 @@ class TrackCommand(TyperCommand):
             self._refuse(_left(command, rest), subject=name)
             return command, rest, name
         if place is not None and self.is_only:
+            self.explain(str(left[place]))
             raise UnknownNameError(self.noun, left[place], names)
         self._refuse(left, subject="" if place is None else str(left[place]))
         return self, list(args), ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 
 from shiftbench.cli import assessing, benchmarking, challenging, fetching, fitting, listing, preparing, serving
 from shiftbench.cli.command import Act, TrackCommand, by_track, flat
-from shiftbench.cli.options import starting, track_names
+from shiftbench.cli.options import out_default, starting, track_names
+from shiftbench.errors import SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
     from shiftbench.track import Import, Option, Track
@@ -49,10 +51,11 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     example = _by_track(
         benchmarking.example_of,
         benchmarking.example_options,
+        lambda track: {"out": out_default(track.example.name)},
         others=(benchmarking.TABLE,),
         otherwise=benchmarking.TABLE,
     )
-    yield "example", flat(benchmarking.example), example
+    yield "example", flat(benchmarking.example, out=out_default(f"{benchmarking.TABLE}.parquet")), example
     about_tracks: tuple[Any, ...] = (
         (fetching.fetch, fetching.options, None),
         (preparing.prepare, preparing.options, None),
@@ -61,7 +64,9 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     for of_track, options, arguments in about_tracks:
         kind = _by_track(of_track, options, arguments, is_only=True)
         yield of_track.__name__, flat(of_track, track=TRACK), kind
-    imports = by_track(_import, names=lambda: [*_imports()], is_only=True, noun="format")
+    imports = by_track(
+        _import, names=lambda: [*_imports()], is_only=True, noun="format", explain=staticmethod(_not_a_format)
+    )
     yield "import", flat(preparing.import_data, form=FORMAT), imports
     for act in (serving.serve, serving.submit, serving.verify):
         yield act.__name__, flat(act), None
@@ -97,9 +102,21 @@ def _import(name: str) -> Act:
     return flat(preparing.import_data, options, form)
 
 
+def _not_a_format(name: str) -> None:
+    """Say what a track imports, if this is the name of one."""
+    if name in track_names():
+        known = [form for form, (track, _) in _imports().items() if track.name == name]
+        found = f"imports the data of {', '.join(known)}. Name the format" if known else "imports no data of others"
+        raise SettingsError(f"{name}: expected a format of data to import, found a track, which {found}.")
+
+
 def _imports() -> dict[str, tuple[Track, Import]]:
     """The formats that tracks import, by name."""
     from shiftbench import tracks
 
-    every = map(tracks.track, tracks.names())
-    return {form.name: (track, form) for track in every for form in track.imports}
+    found = {}
+    for name in tracks.names():
+        with suppress(UnknownNameError):  # of another package, and does not load, of which a warning tells
+            track = tracks.track(name)
+            found.update({form.name: (track, form) for form in track.imports})
+    return found

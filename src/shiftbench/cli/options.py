@@ -75,6 +75,13 @@ named = partial(typer.Option, callback=_filled)  # an option whose value is a na
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-lines file.", show_default=False)]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output path; default: shiftbench-… here.")]
+
+
+def out_default(name: str) -> Any:
+    """The option --out of a command whose default is known."""
+    return Annotated[Path | None, typer.Option("--out", "-o", help=f"Output path; default: {name}.")]
+
+
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file of settings; options override it.")]
 Cores = Annotated[int, typer.Option("--cores", min=0, help="Processor cores to use; 0: all.")]
 Executor = Annotated[

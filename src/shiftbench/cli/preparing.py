@@ -11,7 +11,7 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.terminal import note, progress_bar, say
-from shiftbench.errors import SettingsError, ShiftbenchError, TableError
+from shiftbench.errors import SettingsError, ShiftbenchError, TableError, quoted
 from shiftbench.io.output import adding, require_outside, writing
 
 if TYPE_CHECKING:
@@ -205,5 +205,9 @@ def show(track: Track, source: Drawn, out: o.Out = None, **own: Any) -> None:
     folder = out or Path("shiftbench-show")
     with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
         paths = track.show.draw(source, place, progress=progress, **own)
+        if not (isinstance(paths, Mapping) and all(isinstance(path, Path) for path in paths.values())):
+            raise SettingsError(
+                f"track {track.name!r}: show: expected `draw` to return what it drew → path, found {quoted(paths)}."
+            )
     for what, path in paths.items():
         say(f"{what + ':':12} {folder / path.relative_to(place)}")

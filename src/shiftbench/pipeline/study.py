@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from shiftbench import methods
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, quoted
 from shiftbench.io import files
 from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.contract import Data
@@ -27,7 +27,7 @@ from shiftbench.pipeline import cost
 from shiftbench.progress import Progress, of_stage, silent
 from shiftbench.report.content import Report
 from shiftbench.report.picture import Picture
-from shiftbench.scores.score import Cost, Role
+from shiftbench.scores.score import Cost, Role, require_role
 
 MODELS = "model"  # the folder of fitted models
 CLAIM = "run.json"
@@ -35,12 +35,21 @@ CLAIM = "run.json"
 
 @dataclass(frozen=True)
 class Planned:
-    """A method to be fitted: the name of its system and its role in the report, its own name and its settings."""
+    """A method to be fitted: the name of its system and its role in the report, its own name and its settings.
+
+    settings: all that the fitted model and its predictions depend on: a run's folder is refused to other settings.
+
+    Raises:
+        SettingsError: for an unknown role.
+    """
 
     name: str
     method: str
     role: Role
     settings: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        require_role(self.name, self.role)
 
     @property
     def place(self) -> str:
@@ -117,7 +126,7 @@ class EvaluationSet(ABC, Generic[SystemKind]):
     def score(
         self, systems: Sequence[SystemKind], split: str, tasks: Sequence[str]
     ) -> Mapping[str, tuple[Records, list[Scored]]]:
-        """Errors and uncertainty of systems on a split, by the error of each task."""
+        """Errors and uncertainty of systems on a split, by the name of each of the tasks."""
 
     @abstractmethod
     def write(self, system: SystemKind, folder: Path) -> None:
@@ -256,7 +265,16 @@ class _Reports(Generic[SystemKind, SetKind]):
         )
 
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any]) -> Options:
-        return self.study.options(task, selection, recipes, cores=self.cores)
+        found = self.study.options(task, selection, recipes, cores=self.cores)
+        require_tasks("Options.task", [found.task], self.study.tasks)
+        return found
+
+    def score(
+        self, records: SetKind, systems: Sequence[SystemKind], split: str
+    ) -> Mapping[str, tuple[Records, list[Scored]]]:
+        found = records.score(systems, split, [*self.study.tasks])
+        require_tasks(f"{type(records).__name__}.score", found, self.study.tasks)
+        return found
 
     def compared(self, selection: Selection) -> dict[str, Result]:
         """A report for each task, in which systems are compared on the same records."""
@@ -273,7 +291,7 @@ class _Reports(Generic[SystemKind, SetKind]):
             for system in systems:
                 own.write(system, self.folder)
             for split in own.splits:
-                for task, (records, scored) in own.score(systems, split, [*self.study.tasks]).items():
+                for task, (records, scored) in self.score(own, systems, split).items():
                     splits[task].append((records, scored))
                     drawn, why_not = self.study.pictures(systems, scored, own, task)
                     pictures[task] += drawn
@@ -295,7 +313,7 @@ class _Reports(Generic[SystemKind, SetKind]):
             for system in self.systems(own, selection):
                 recipes[system.name] = dict(system.recipe)
                 for split in own.splits:
-                    for task, scored in own.score([system], split, [*self.study.tasks]).items():
+                    for task, scored in self.score(own, [system], split).items():
                         # What stands beside the scores is that of the first.
                         brief = bool(parts[task])
                         parts[task].append(build([scored], self.options(task, selection, {}), brief=brief))
@@ -310,6 +328,20 @@ class _Reports(Generic[SystemKind, SetKind]):
         systems = tuple(replace(row, caution=cautions.get(row.name, "")) for row in report.systems)
         report = replace(report, systems=systems, warnings=(*notes, *report.warnings))
         return self.study.finished(report, task)
+
+
+def require_tasks(what: str, found: Iterable[str], tasks: Iterable[str]) -> None:
+    """Refuse what is not named after one of the tasks.
+
+    Raises:
+        SettingsError: naming what was made of the tasks, such as "Options.task".
+    """
+    known = tuple(tasks)
+    if foreign := [name for name in found if name not in known]:
+        raise SettingsError(
+            f"{what}: expected {'the task' if len(known) == 1 else 'one of the tasks'} {', '.join(map(repr, known))}, "
+            f"found {', '.join(map(quoted, foreign))}. Use the name of the `Task`."
+        )
 
 
 def together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from shiftbench.check import Vector
+from shiftbench.errors import SettingsError, quoted
 from shiftbench.registry import Registry
 
 Better = Literal["min", "max", "nominal"]  # nominal: the closer to one value
 # fraction: 0…1, shown unchanged; percent, points (differences of percentages): stored as 0…1, shown × 100;
 # target, error: in the unit of target or error.
 Scale = Literal["percent", "points", "fraction", "target", "error", "plain"]
+Needs = Literal["", "records", "sides"]
 RANDOM_ORDER, OPTIMAL_ORDER = "Random order", "Optimal order"  # the first and the last row of a table of measures
 
 
@@ -48,6 +50,9 @@ class Metric:
         subset, "sides" for a comparison of those on both sides of a shift; of fewer, reports leave it out.
     area: the metric that is the area under its retention curve, on which rejected records get ideal answers; "" for
         none.
+
+    Raises:
+        SettingsError: if `better`, `scale` or `needs` is another word.
     """
 
     name: str
@@ -72,8 +77,19 @@ class Metric:
     plain: str = ""
     chance: float = math.nan
     sliced: bool = False
-    needs: Literal["", "records", "sides"] = ""
+    needs: Needs = ""
     area: str = ""
+
+    def __post_init__(self) -> None:
+        known = {"better": get_args(Better), "scale": get_args(Scale), "needs": get_args(Needs)}
+        if wrong := [name for name, words in known.items() if getattr(self, name) not in words]:
+            raise SettingsError(
+                *(
+                    f"metric {self.name!r}: {name}: expected {', '.join(filter(None, known[name]))}, "
+                    f"found {quoted(getattr(self, name))}. Choose one of these."
+                    for name in wrong
+                )
+            )
 
     def range(self, *, classes: bool = False) -> tuple[float, float]:
         """The range of the score; `classes`: whether errors are 0 or 1."""

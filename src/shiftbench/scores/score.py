@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from shiftbench.errors import SettingsError, quoted
 
 Role = Literal["ensemble", "single", "baseline", "model"]
+
+
+def require_role(name: str, role: object) -> None:
+    """Refuse a system or a method of this name with an unknown role.
+
+    Raises:
+        SettingsError: naming the known roles.
+    """
+    if role not in (known := get_args(Role)):
+        raise SettingsError(f"{quoted(name)}: role: expected {', '.join(known)}, found {quoted(role)}. Choose one.")
+
 
 SUBSETS = {"in": "In-domain", "shifted": "Shifted", "full": "Full"}
 
 
 @dataclass(frozen=True)
 class System:
-    """One row of the tables: an ensemble, its single models, a baseline, or an external model."""
+    """One row of the tables: an ensemble, its single models, a baseline, or an external model.
+
+    Raises:
+        SettingsError: for another role.
+    """
 
     name: str
     role: Role
@@ -20,6 +37,9 @@ class System:
     measures: tuple[str, ...] = ()
     about: str = ""
     caution: str = ""  # a sentence for the verdict if its scores are doubtful
+
+    def __post_init__(self) -> None:
+        require_role(self.name, self.role)
 
 
 @dataclass(frozen=True)

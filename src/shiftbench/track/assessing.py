@@ -10,7 +10,7 @@ from typing import Any
 
 from shiftbench.assessment.assess import build
 from shiftbench.pipeline.settings import Assessment
-from shiftbench.pipeline.study import Result
+from shiftbench.pipeline.study import Result, require_tasks
 from shiftbench.progress import Progress, silent
 from shiftbench.track.contract import RunOptions, ScoredFiles, Task, Track
 
@@ -46,6 +46,7 @@ def assess(
     say, results = progress or silent, []
     for scored in _scored(track, predictions, truth, tasks, names, progress):
         usual, task = scored.options, scored.task
+        require_tasks(f"track {track.name!r}: score_files: Options.task", [usual.task], [each.name for each in tasks])
         how = options.assessment(Assessment(rule=usual.rule))
         changed = {
             "rule": how.rule,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from shiftbench.errors import SettingsError, TableError, first_line, quoted
 from shiftbench.io import files
 from shiftbench.progress import Progress
+from shiftbench.track import calls
 from shiftbench.track.option import Option
 from shiftbench.track.public_records import PublicRecords
 
@@ -30,6 +31,21 @@ if TYPE_CHECKING:  # readers of files of strangers import this module, too, each
 MANIFEST = "manifest.json"  # of a prepared folder, written last: if it exists, the rest is complete
 LONGEST_NAME = 64  # of a test set: folders and figures are named after it
 COMMANDS = ("example", "prepare", "run", "import", "show")  # commands for which a track may declare options
+TAKEN = {  # parameters of the commands of every track, so that no option of its own can be called like one of them
+    "example": ("rows", "seed", "out", "overwrite"),
+    "prepare": ("source", "experiment", "executor", "workers", "out", "overwrite"),
+    "run": (
+        "data", "task", "preset", "method", "members", "experiment", "test_set", "executor", "workers", "gpus", "seed",
+        "rule", "replicates", "intervals", "full", "cores", "out", "overwrite",
+    ),
+    "import": ("source", "executor", "workers", "out", "overwrite"),
+    "show": ("source", "out"),
+}  # fmt: skip
+CALLS = {  # positional arguments that these functions are called with
+    "example": ("path", "rows", "seed", "progress"), "prepare": ("source", "folder"), "open_prepared": ("folder",),
+    "run": ("prepared", "tasks", "options"), "score_files": ("predictions", "truth", "tasks"),
+    "import": ("source", "folder"), "show": ("file", "folder"), "pictures": ("scored",),
+}  # fmt: skip
 COMMON = {  # keyword arguments that these functions get from every track's command
     "prepare": ("progress",), "run": ("folder", "cores", "progress"), "score_files": ("progress",),
     "import": ("progress",), "show": ("progress",),
@@ -41,6 +57,9 @@ class Task:
     """What is predicted and how it is scored. `name` is the task's name in reports, `target` a column, `unit` its unit.
 
     threshold: the largest acceptable error, as in the papers.
+
+    Raises:
+        SettingsError: for a name that could not name a folder or an option's value.
     """
 
     name: str
@@ -49,12 +68,24 @@ class Task:
     unit: str = ""
     threshold: float | None = None
 
+    def __post_init__(self) -> None:
+        if not self.name or files.name_of(self.name) != self.name:
+            raise SettingsError(
+                f"task {self.name!r}: name: expected letters, digits, dashes and underscores. Its reports are in a "
+                "folder of this name."
+            )
+
 
 @dataclass(frozen=True)
 class Prepared:
-    """A folder of partitions ready for a run; `origin` describes the source of the data ("official", "made-up …", …).
+    """A folder of partitions ready for a run.
 
-    counts: records of each partition. unused: records in no partition, by reason. notes: remarks on the data.
+    origin: the source of the data, which reports tell: "official" (only with it are printed values comparable), or a
+    few words such as "made-up digits". counts: records of each partition. unused: records in no partition, by reason.
+    notes: remarks on the data.
+
+    Raises:
+        SettingsError: for counts of unknown partitions, or that are no numbers of records.
     """
 
     folder: Path
@@ -62,6 +93,17 @@ class Prepared:
     counts: dict[str, int]
     notes: tuple[str, ...] = ()
     unused: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        from shiftbench.partition.settings import PARTITIONS
+
+        if foreign := [name for name in self.counts if name not in PARTITIONS]:
+            raise SettingsError(
+                f"{self.folder}: counts: expected the parts {', '.join(PARTITIONS)}, found "
+                f"{', '.join(map(quoted, foreign))}. Rename them, or count these records as unused."
+            )
+        if odd := {name: count for name, count in self.counts.items() if type(count) is not int or count < 0}:
+            raise SettingsError(f"{self.folder}: counts: expected numbers of records, found {quoted(odd, 80)}.")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -343,6 +385,12 @@ def _problems(track: Track) -> Iterator[str]:
     for part in ("tasks", "presets"):
         if not getattr(track, part):
             yield f"{part}: expected at least one, found none."
+    if not isinstance(track.presets, Mapping):
+        yield f"presets: expected a mapping, name → names of methods, found {quoted(track.presets)}."
+        return
+    for name, own in track.presets.items():
+        if not (isinstance(own, (tuple, list)) and own and all(isinstance(method, str) for method in own)):
+            yield f"presets: {name}: expected a tuple of names of methods, found {quoted(own)}. One needs a comma."
     lists = {
         "tasks": (track.tasks, Task),
         **{f"options of {name}": (own, Option) for name, own in track.options.items()},
@@ -351,6 +399,12 @@ def _problems(track: Track) -> Iterator[str]:
         if not isinstance(values, (tuple, list)) or not all(isinstance(each, kind) for each in values):
             yield f"{part}: expected a tuple of `{kind.__name__}`, found {quoted(values)}. One alone needs a comma."
             return
+    for what, words in {"tasks": [task.name for task in track.tasks],
+                        **{f"options of {command}": [*TAKEN.get(command, ()), *(each.name for each in own)]
+                           for command, own in track.options.items()}}.items():  # fmt: skip
+        if twice := [name for name, count in Counter(words).items() if count > 1]:
+            found = ", ".join(map(repr, twice))
+            yield f"{what}: expected new names, found {found}, here twice or of the command itself. Choose others."
     functions = {
         "example": getattr(track.example, "write", None), "prepare": track.prepare,
         "open_prepared": track.open_prepared, "run": track.run, "score_files": track.score_files,
@@ -361,6 +415,7 @@ def _problems(track: Track) -> Iterator[str]:
     acts = {name: [function] for name, function in functions.items()}
     acts["import"] = [each.write for each in track.imports]
     acts["show"] = [track.show.draw] if track.show else []
+    acts["pictures"] = [track.pictures] if track.pictures else []
     taken = {command: [*COMMON.get(command, ())] for command in acts}
     for command, options in track.options.items():
         taken[command] = [*taken.get(command, ()), *(each.name for each in options)]
@@ -375,12 +430,9 @@ def _problems(track: Track) -> Iterator[str]:
             yield f"options: expected commands of {', '.join(COMMANDS)}, found {command!r}."
     for command, names in taken.items():
         for function in filter(callable, acts.get(command, ())):
-            yield from (f"{command}: expected its function to take {name!r}." for name in _refused(function, names))
-
-
-def _refused(function: Callable[..., Any], names: Sequence[str]) -> list[str]:
-    """The names that a function does not take as keyword arguments."""
-    taken = inspect.signature(function).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
-        return []
-    return [name for name in names if name not in taken or taken[name].kind is taken[name].POSITIONAL_ONLY]
+            refused = calls.refused(function, names)
+            yield from (f"{command}: expected its function to take {name!r}." for name in refused)
+            always = [*["experiment"] * (command == "prepare" and bool(track.experiments))]
+            always += [name for name in names if name not in {each.name for each in track.options.get(command, ())}]
+            if not refused:
+                yield from calls.mismatch(command, function, CALLS[command], always)

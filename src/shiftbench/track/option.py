@@ -6,7 +6,7 @@ import keyword
 from dataclasses import dataclass
 from pathlib import Path
 
-from shiftbench.errors import SettingsError
+from shiftbench.errors import SettingsError, quoted
 
 TYPES = (str, int, float, bool, Path)
 
@@ -44,6 +44,11 @@ class Option:
             problems.append(f"option {self.name!r}: expected one of the types {known}, found {self.type!r}.")
         if not self.help.strip():
             problems.append(f"option {self.name!r}: expected help, found none. Describe its purpose.")
+        if not isinstance(self.default, str):
+            problems.append(
+                f"option {self.name!r}: default: expected text for the help, found {quoted(self.default)}. Write it as "
+                "text; the value itself is the default of your function's argument."
+            )
         if problems:
             raise SettingsError(*problems)
 

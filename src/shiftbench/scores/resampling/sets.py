@@ -53,11 +53,36 @@ class Terms:
         amounts = None if self.amounts is None else self.amounts[member]
         return Terms(tuple(code[member] for code in self.codes), self.shape, amounts)
 
+    def problems(self, n: int, where: str = "terms") -> list[str]:
+        """Why these cannot be the terms of n records, `where` in messages."""
+        found = []
+        if len(self.codes) != len(self.shape):
+            found.append(
+                f"{where}: expected codes for each axis of the shape {self.shape}, found {len(self.codes)} arrays of "
+                "codes. Give them, or an empty shape for one cell."
+            )
+        for axis, (code, size) in enumerate(zip(self.codes, self.shape, strict=False)):
+            array = np.asarray(code)
+            if array.shape != (n,) or array.dtype.kind not in "iu":
+                found.append(f"{where}: codes {axis}: expected whole numbers [{n}], found {_described(array)}.")
+            elif n and not 0 <= array.min() <= array.max() < size:
+                ends = f"{array.min()} … {array.max()}"
+                found.append(f"{where}: codes {axis}: expected 0 … {size - 1} by the shape, found {ends}.")
+        if self.amounts is not None and (np.ndim(self.amounts) != 2 or len(self.amounts) != n):
+            found.append(f"{where}: amounts: expected [{n}, J], found {_described(np.asarray(self.amounts))}.")
+        if self.amounts is None and not self.codes:
+            found.append(f"{where}: expected codes, amounts or both, found neither.")
+        return found
+
     def cell(self) -> Index:
         """Positions [N] in the flattened table."""
         if not self.codes:
             return np.zeros(0 if self.amounts is None else len(self.amounts), dtype=np.intp)
         return np.ravel_multi_index(self.codes, self.shape).astype(np.intp, copy=False)
+
+
+def _described(array: Any) -> str:
+    return f"{array.dtype} {list(array.shape)}"
 
 
 @dataclass(frozen=True)

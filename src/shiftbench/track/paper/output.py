@@ -9,8 +9,10 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from shiftbench.errors import SettingsError
 from shiftbench.io import files
 from shiftbench.report.content import Report
+from shiftbench.track.calls import mismatch
 from shiftbench.track.paper import text
 from shiftbench.track.paper.table import Table
 
@@ -21,13 +23,31 @@ TABLES = "tables.md"
 class Paper:
     """The paper of a track.
 
-    tables, figures: fill the paper's tables, and draw its pictures into a folder; both raise TableError for reports
-    that do not belong to them.
+    tables: (reports) fills its tables. Reports may be of several runs: `shiftbench.track.paper.run.names` tells them
+    apart. figures: (reports, folder) draws its pictures into a folder and returns their paths. Both raise TableError
+    for reports that do not belong to them.
+
+    Raises:
+        SettingsError: naming the function that is missing or takes other arguments.
     """
 
     title: str
     tables: Callable[[Sequence[Report]], list[Table]]
     figures: Callable[[Sequence[Report], Path], list[Path]]
+
+    def __post_init__(self) -> None:
+        calls = {"tables": ("reports",), "figures": ("reports", "folder")}
+        problems = [
+            problem
+            for part, words in calls.items()
+            for problem in (
+                mismatch(part, getattr(self, part), words)
+                if callable(getattr(self, part))
+                else [f"{part}: expected a function, found {getattr(self, part)!r}."]
+            )
+        ]
+        if problems:
+            raise SettingsError(*(f"paper {self.title!r}: {problem}" for problem in problems))
 
     def shown(self, reports: Sequence[Report]) -> RenderableType:
         """All tables for `rich.console.Console.print`."""

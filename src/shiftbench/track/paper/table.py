@@ -149,6 +149,11 @@ class Table:
         return tuple(_title(column, several) for column in self.columns)
 
     @cached_property
+    def has_printed(self) -> bool:
+        """Whether any cell holds a printed value."""
+        return any(cell.printed for cells in self.cells for cell in cells)
+
+    @cached_property
     def digits(self) -> tuple[Digits, ...]:
         """The format of our numbers in each column."""
         return tuple(

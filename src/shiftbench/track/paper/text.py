@@ -90,7 +90,9 @@ def summary(tables: Sequence[Table], *, title: str) -> RenderableType:
         for table, found in rows[:MOST_TABLES]
     ]
     if rest := len(tables) - len(rows[:MOST_TABLES]):
-        lines.append(f"  {counted(rest, 'more table')}" if rows else "  no number beside print")
+        lines.append(
+            f"  {counted(rest, 'more table')}" if rows else "  no results that can be compared with printed ones"
+        )
     scores = [cells for table, cells in rows if table.columns[0].metric in METRICS]  # not what data are like
     found = sorted((each for cells in scores for each in cells), key=lambda each: -abs(each[0]))
     if found:
@@ -138,8 +140,9 @@ class _Rendered:
 
 
 def _grid(table: Table) -> Grid:
-    """A table in the style of reports: our and the printed number side by side below one heading."""
-    columns = [GridColumn(words, title) for title in table.titles for words in ("ours", "printed")]
+    """A table in the style of reports: our and the printed number, if any are, side by side below one heading."""
+    sides = ("ours", "printed") if table.has_printed else ("ours",)
+    columns = [GridColumn(words, title) for title in table.titles for words in sides]
     columns += [GridColumn(head, numeric=False) for head in table.heads]
     rows = tuple(
         GridRow(label, (*_numbers(table, place), *_words(table, place)), hint)
@@ -151,6 +154,8 @@ def _grid(table: Table) -> Grid:
 def _numbers(table: Table, row: int) -> Iterator[GridCell]:
     for place, cell in enumerate(table.cells[row] if table.cells else ()):
         yield GridCell(*table.ours(row, place), best=cell.best)
+        if not table.has_printed:
+            continue
         text, plus_minus, rest = table.in_print(row, place).partition(" ± ")
         yield GridCell(text, plus_minus.lstrip() + rest)
 
