@@ -72,7 +72,7 @@ def test_the_features_that_moved_most_come_first(rng):
     assert (found["gaps"].missing_in, found["gaps"].missing_shifted) == pytest.approx((0.1, 0.5), abs=0.04)
     assert found["still"].distance < 0.06
     assert found["kind"].inside.endswith("% snow")
-    assert found["day"].inside.startswith("median 2020-0")
+    assert found["day"].inside == "2020-01-01 to 2020-10-26"
     for each in found.values():
         if each.shares_in:  # one value has no bins
             assert sum(each.shares_in) == pytest.approx(1.0)
@@ -114,17 +114,38 @@ def test_odd_columns_do_no_harm(rng):
     assert found["flag"].distance == 1.0
     assert found["many"].distance == pytest.approx(1.0)
     assert found["many"].labels[-1] == "2,992 others"
+    assert found["many"].inside == "2,000 categories"
     assert max(map(len, found["many"].labels)) <= 60
+
+
+def test_texts_that_are_dates_count_as_dates_and_flags_and_years_are_told_as_such(rng):
+    years = rng.integers(1970, 1975, N) + 4 * SHIFTED
+    columns = {
+        "written": [f"{year}-01-01" for year in years],
+        "year": [str(year) for year in years],
+        "flag": (rng.random(N) < np.where(SHIFTED, 0.5, 0.25)).astype(int),
+    }
+    found = {
+        each.feature: each
+        for each in feature_shift.moved(records(columns, Features(("flag",), ("written", "year"))), seed=0)
+    }
+    assert (found["written"].kind, found["written"].shifted) == ("date", "1974-01-01 to 1978-01-01")
+    assert found["year"].labels == ("1970", "1971", "1972", "1973", "1975", "1976", "1977", "1978", "1 other")
+    share = columns["flag"][SHIFTED].mean()
+    assert found["flag"].shifted == f"{100 * share:.0f} % are 1"
+    assert found["flag"].shares_shifted == pytest.approx((1 - share, share))
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("first", "typical"), [(-800_000, "-0221"), (4_000_000, "+12921"), (18_262, "2020")])
-def test_days_of_any_year_have_a_median(first, typical):
+def test_days_of_any_year_have_a_range(first, typical):
     days = pl.Series(first + np.arange(N) % 100).cast(pl.Int32).cast(pl.Date)
     (found,) = feature_shift.moved(records({"day": days}, Features((), (), ("day",))), seed=0)
-    assert found.inside.startswith(f"median {typical}-")
+    first_day, last_day = found.inside.split(" to ")
+    assert first_day.startswith(f"{typical}-")
+    assert first_day < last_day
 
 
 def test_every_feature_with_bins_has_a_picture():
@@ -152,7 +173,7 @@ def test_bins_that_do_not_fit_are_not_drawn():
     [(7.326e-5, "7.33×10⁻⁵"), (0.04251, "0.04251"), (-8.7654, "−8.765"), (101325.4, "101,325"), (3e12, "3×10¹²")],
 )
 def test_typical_values_are_written_without_programmers_exponents(value, text):
-    assert feature_shift._middle(np.array([value]), "number") == f"median {text}"
+    assert feature_shift._middle(np.array([value])) == f"median {text}"
 
 
 @pytest.mark.parametrize("least", [5e-324, 1e300])

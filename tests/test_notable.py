@@ -267,3 +267,25 @@ def test_texts_of_a_damaged_report_are_refused() -> None:
     plain["notable"][0]["texts"] = [{"label": "a", "pieces": [3], "shades": []}]
     with pytest.raises(TableError, match=r"Text\.pieces is '3'"):
         Report.from_json(plain)
+
+
+def test_predictions_are_listed_with_the_records_of_their_own_system_alone() -> None:
+    table = pl.DataFrame({"target": ERRORS, "q0.1": 0.0, "q0.9": ERRORS + 1, "shifted": SHIFTED, "city": TABLE["city"]})
+    found = scored_table.read(table, Columns(), name="ours", where="a.csv")
+    other = replace(found.scored, system=replace(found.scored.system, name="theirs"))
+    listed = {entry.system: list(entry.columns) for entry in notable(found.records, [found.scored, other])}
+    assert listed == {"ours": ["city", "q0.1", "q0.9"], "theirs": ["city"]}  # shifted is the domain
+
+
+def test_a_column_has_one_format_in_all_tables_and_whole_numbers_have_no_decimals() -> None:
+    table = TABLE.with_columns(age=pl.Series(np.arange(N) % 90.0), size=pl.Series(np.arange(N) / 2))
+    ensemble = Gaussian(RNG.normal(size=(3, N)), RNG.random((3, N)) + 0.1)
+    system = scored.regression("ours", ensemble, TABLE["y"].to_numpy())
+    report = build([(Records(N, "eval", source=described(table)), [system])], replace(FEW, error_unit="kW²"))
+    grids = shown.grids(replace(report, error_name="squared error"), "ours")
+    for grid in grids:
+        titles = [column.title for column in grid.columns]
+        assert "Total variance (kW²)" in titles
+        assert all(row.cells[titles.index("age")].text.isdigit() for row in grid.rows)
+    decimals = {row.cells[titles.index("size")].text.partition(".")[2] != "" for grid in grids for row in grid.rows}
+    assert len(decimals) == 1

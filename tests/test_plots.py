@@ -162,7 +162,9 @@ def test_the_operating_point_is_marked_on_every_curve(drawn):
 
 def test_random_and_optimal_orders_are_drawn_once_a_panel(drawn):
     drawing = drawn["eval_error_retention"]
-    titles = ["Random order (deep_ensemble)", "Optimal order (deep_ensemble)"]  # of the system that leads
+    titles = [
+        f"{order} order of the errors of deep_ensemble" for order in ("Random", "Optimal")
+    ]  # of the system that leads
     assert [entry.text for entry in drawing.legend][-2:] == titles
     for panel in drawing.panels:
         assert [line.name for line in panel.lines].count(titles[0]) == 1

@@ -800,3 +800,13 @@ def test_missing_categories_of_pandas_in_feather_are_read_or_told_from_damage(
     monkeypatch.setattr("shiftbench.io.tables.reading.find_spec", lambda name: None)
     with pytest.raises(TableError, match=r"categories with missing values.*Install pyarrow"):
         tables.read_table(tmp_path / "table.feather")
+
+
+def test_ids_that_look_like_dates_stay_names_without_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,day\n2014/01/01,2014/01/01\n2014/01/13,2014/01/13\n")
+    with tables.reading_notes() as notes:
+        found = tables.read_table(path)
+    assert found.schema == {"id": pl.String, "day": pl.Date}
+    assert [note.partition(":")[0] for note in notes] == ["column 'day'"]
+    assert tables.notes_without(notes, ["day"]) == []

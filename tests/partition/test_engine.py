@@ -380,7 +380,11 @@ def test_integer_and_categorical_groups_work(table: pl.DataFrame) -> None:
         ({"where": {"dev_out": "wind > 1000"}}, "dev_out: .* found none: of 3,000 records condition removed 3,000"),
         ({"group": "climate", "in_domain": CLIMATES}, "dev_out: expected records, found none"),
         ({"group": "climate", "shifted": CLIMATES}, r"train: expected records.* group \(climate\) removed 3,000"),
-        ({"time": "date", "gap": "500d"}, r"dev_out: expected records.* time \(date\) removed 3,000"),
+        ({"time": "date", "gap": "500d"},
+         r"dev_out: expected records.* time \(date\), whose window is from 20.* and before 20.*, removed 3,000\. "
+         r"Move the windows with --shifted-from or --fractions, or in the settings, shorten --gap\.\n"),
+        ({"time": "date", "shifted_from": "2100-01-01", "group": "climate", "shifted": ["snow"]},
+         r"time \(date\), whose window is from 2100-01-01, removed 3,000, .*; or leave out --time, since the other"),
         ({"where": {"train": "wind > 1000"}}, "but its share or condition took none"),
         ({"where": {"in_domain": "wind > 3", "dev_out": "wind > 9"}}, "keep in-domain and shifted records apart"),
         ({"where": {"train": "wind > 3", "dev_in": "wind > 9"}}, "exclude each other"),

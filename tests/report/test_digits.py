@@ -131,3 +131,7 @@ def test_a_small_percentage_without_an_interval_does_not_look_like_a_fraction():
     assert [cell.text for cell in answers.rows[0].cells] == ["1.0", "0.0400"]
     units = {row["metric"]: (row["value"], row["scale"]) for row in rows(report)}
     assert units["lesion_f1"] == (0.00964, "fraction")
+
+
+def test_a_score_that_is_the_same_in_all_replicates_has_no_interval() -> None:
+    assert Digits().cell(18.38, low=18.38, high=18.38) == ("18.38", "")

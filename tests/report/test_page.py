@@ -334,7 +334,7 @@ def test_the_first_table_is_still_a_table_when_its_rows_are_read_line_by_line(pa
 
 
 def test_long_pages_have_a_way_back_that_needs_no_script(page: str):
-    assert '<div class="back"><a href="#top">' in page
+    assert page.count('<p class="back"><a href="#top">') == page.count("</section>")  # at the end of each section
     assert '<header id="top">' in page
 
 
@@ -356,3 +356,10 @@ def test_brackets_of_the_verdict_say_what_they_are():
     line = "What else intervals and tests say (in brackets: 95&nbsp;% intervals)</summary>"
     assert line in html(regression())
     assert "in brackets" not in html(errors_only())
+
+
+def test_a_note_on_how_dates_were_read_is_no_warning():
+    note = "column 'day': 729 different dates were read from text such as '2014/01/01' as year/month/day"
+    first = replace(regression(), warnings=(note,))
+    assert '<a href="#warnings">Notes</a>' in html(first)
+    assert '<a href="#warnings">Warnings (1)</a>' in html(replace(first, warnings=(note, "few clusters")))

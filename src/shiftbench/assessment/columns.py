@@ -175,6 +175,11 @@ class Columns:
         known = (name for name in (*named, calibrating) if name and name in frame.columns)
         return list(dict.fromkeys(known))
 
+    def predicted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The columns that are a system's predictions, and those that reports tell in columns of their own."""
+        told = (self.error, self.answer, self.shifted, self.calibration, *self.uncertainty[:1])
+        return (*self.uncertainty[1:], *self.parts), tuple(filter(None, told))
+
     def _require_in(self, names: Sequence[str], *, where: str) -> None:
         used = [
             self.id,

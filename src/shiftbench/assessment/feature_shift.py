@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,10 @@ SHOWN = 10  # features in reports
 BINS = 24
 CATEGORIES = 8  # of a picture; the others are one more
 LONGEST = 60  # characters of a category
+RARE = 0.05  # share of the records that a category has at least to be called typical
 DAY = 86_400e6  # microseconds
+ISO = r"^\d{4}-\d{2}-\d{2}$"
+NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d+)?")
 
 
 def moved(records: Records, *, seed: int) -> list[FeatureShift]:
@@ -49,9 +53,11 @@ def _moved(split: str, kind: str, names: Sequence[str], sides: Sequence[Source])
     for name in names:
         pair = [side.take(columns=[name])[name] for side in sides]
         missing = [float(_absent(column).mean() or 0.0) for column in pair]  # type: ignore[arg-type]
-        make = _of_categories if kind == "category" else _of_numbers
-        distance, words, bins = make(pair, kind)
-        yield FeatureShift(split, name, kind, distance, missing[0], missing[1], words[0], words[1], **bins)
+        days = _days(pair) if kind == "category" else None
+        make = _of_categories if kind == "category" and not days else _of_numbers
+        held = "date" if days else kind
+        distance, words, bins = make(days or pair, held)
+        yield FeatureShift(split, name, held, distance, missing[0], missing[1], words[0], words[1], **bins)
 
 
 def _absent(column: pl.Series) -> pl.Series:
@@ -64,7 +70,12 @@ def _absent(column: pl.Series) -> pl.Series:
 def _of_numbers(pair: Sequence[pl.Series], kind: str) -> tuple[float, list[str], dict[str, Any]]:
     values = [_numbers(column, kind) for column in pair]
     known = [each[~np.isnan(each)] for each in values]
-    words = [_middle(each, kind) for each in known]
+    if kind == "number" and all(map(len, known)) and {*np.unique(np.concatenate(known))} == {0.0, 1.0}:  # yes or no
+        ones = [float(each.mean()) for each in known]
+        words = [f"{100 * share:.0f} % are 1" for share in ones]
+        bins = {name: (1.0 - share, share) for name, share in zip(("shares_in", "shares_shifted"), ones, strict=True)}
+        return kolmogorov_smirnov(*values), words, {**bins, "labels": ("0", "1")}
+    words = [_range(each) if kind == "date" else _middle(each) for each in known]
     return kolmogorov_smirnov(*values), words, _histogram(known)
 
 
@@ -74,15 +85,27 @@ def _numbers(column: pl.Series, kind: str) -> Vector:
     return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _middle(values: Vector, kind: str) -> str:
-    """The median in words."""
+def _days(pair: Sequence[pl.Series]) -> list[pl.Series] | None:
+    """Texts that all are ISO dates, as tables of other libraries hold them, as dates; None for others."""
+    texts = [column.cast(pl.String, strict=False) for column in pair]
+    days = [text.str.to_date("%Y-%m-%d", strict=False) for text in texts]
+    alike = (text.str.contains(ISO).fill_null(True).all() for text in texts)
+    read = all(day.null_count() == text.null_count() < len(text) for day, text in zip(days, texts, strict=True))
+    return days if read and all(alike) else None
+
+
+def _range(values: Vector) -> str:
+    """The first and the last day."""
     if not len(values):
         return "no values"
-    median = float(np.median(values))
-    if kind == "date":
-        day = pl.Series([math.floor(median)]).cast(pl.Int32).cast(pl.Date)  # has years that Python's dates lack
-        return f"median {day.dt.strftime('%Y-%m-%d').item()}"
-    return f"median {_number(median)}"
+    ends = [math.floor(end) for end in (values.min(), values.max())]
+    days = pl.Series(ends).cast(pl.Int32).cast(pl.Date)  # has years that Python's dates lack
+    return " to ".join(dict.fromkeys(days.dt.strftime("%Y-%m-%d")))
+
+
+def _middle(values: Vector) -> str:
+    """The median in words."""
+    return f"median {_number(float(np.median(values)))}" if len(values) else "no values"
 
 
 def _number(value: float) -> str:
@@ -119,7 +142,11 @@ def _of_categories(pair: Sequence[pl.Series], _kind: str) -> tuple[float, list[s
     names = sorted({*shares[0], *shares[1]}, key=lambda name: (-_change(shares, name), name))
     first = max(names, key=lambda name: shares[1].get(name, 0.0) - shares[0].get(name, 0.0))  # what grew most
     words = [f"{100 * each.get(first, 0.0):.0f} % {first[:LONGEST]}" for each in shares]
+    if max(each.get(first, 0.0) for each in shares) < RARE:  # names: no single one is typical
+        words = [f"{len(each):,} categories" for each in shares]
     shown = sorted(names[:CATEGORIES], key=lambda name: (-shares[0].get(name, 0.0), name))
+    if all(map(NUMBER.fullmatch, shown)):  # such as years: in their own order
+        shown = sorted(shown, key=float)
     heights = [tuple(each.get(name, 0.0) for name in shown) for each in shares]
     labels = tuple(name[:LONGEST] for name in shown)
     if len(names) > CATEGORIES:

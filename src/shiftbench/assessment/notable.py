@@ -81,6 +81,8 @@ def _lists(records: Records, source: Source, system: Scored, columns: list[str])
     answered = np.arange(records.n) if system.answered is None else np.flatnonzero(system.answered)
     if not len(answered):
         return
+    if system.system.name != source.system:
+        columns = [name for name in columns if name not in source.predictions]
     uncertainty = system.uncertainty[system.measure]
     for kind, places in chosen(system.errors, uncertainty, source.select(answered)).items():
         if kind != "worst" and not system.measure:  # all are equally certain

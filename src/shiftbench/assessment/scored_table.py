@@ -242,7 +242,10 @@ def read(frame: pl.DataFrame, columns: Columns, *, name: str, where: str) -> Sco
     source = None
     if not columns.follows:  # the records are those of the first file, of which alone the table is kept
         rows, target = np.arange(frame.height), columns.target or ""
-        source = Source(frame, parts["ids"], rows, columns.features(frame), target, columns.id, grouping)
+        own, told = columns.predicted()
+        source = Source(
+            frame, parts["ids"], rows, columns.features(frame), target, columns.id, grouping, name, own, told
+        )
     system = replace(system, length=parts["length"])
     if columns.answer and not columns.error:
         system = replace(system, answers=exact.array(frame[columns.answer]))

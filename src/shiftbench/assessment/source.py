@@ -20,7 +20,8 @@ class Source:
 
     frame: all columns of T rows. ids: [T] text or whole numbers. rows: [N] the row of each record. features: the
     columns that models see. target: the column of targets. id_column: that of the ids, if they are no row numbers.
-    groups: the columns of clusters and slices.
+    groups: the columns of clusters and slices. system, predictions: the system whose predictions the table holds, and
+    their columns. told: columns that a list of records tells in its own: answers, errors, which records are shifted.
     """
 
     frame: pl.DataFrame
@@ -30,13 +31,17 @@ class Source:
     target: str = ""
     id_column: str | None = None
     groups: tuple[str, ...] = ()
+    system: str = ""
+    predictions: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:
-        """All columns but those of ids and targets, in the order in which people read them: groups, then features."""
+        """All columns but those of ids, targets and what is told, in the order in which people read them: groups, then
+        features."""
         seen = (*self.groups, *self.features.numeric, *self.features.categorical, *self.features.dates)
         known = [name for name in dict.fromkeys((*seen, *self.frame.columns)) if name in self.frame.columns]
-        return [name for name in known if name not in (self.target, self.id_column)]
+        return [name for name in known if name not in (self.target, self.id_column, *self.told)]
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -324,6 +324,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
         with progress_bar() as progress:
             with tables.reading_notes() as notes:
                 found = every(parts | {"files": lambda: _joined(files, names, given, progress)}, SettingsError)
+            notes = tables.notes_without(notes, given.columns.drop)
             joined, how = found["files"], found["how"]
             regression = joined.task == "regression"
             options = Options(

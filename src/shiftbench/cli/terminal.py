@@ -208,6 +208,7 @@ def show(*reports: Report, folder: Path, full: bool = False, below: int = 1) -> 
     folder: where they are, for the command that prints every score. below: lines that follow, for paths.
     """
     from shiftbench.report import terminal
+    from shiftbench.report.view import cautions
 
     console = screen()
     if full:
@@ -215,7 +216,7 @@ def show(*reports: Report, folder: Path, full: bool = False, below: int = 1) -> 
             console.print(terminal.render(report))
     else:
         console.print(terminal.first_screen(reports, lines=LINES - below))
-        warned = sum(len(report.warnings) for report in reports)
+        warned = sum(len(cautions(report)) for report in reports)
         noted = f"; {warned} warning{'s' * (warned > 1)} in the report" if warned else ""
         command = f"shiftbench report {shlex.quote(str(folder))} --full"
         # Whatever its length, a command stays on one line: it is copied.

@@ -19,7 +19,7 @@ from shiftbench.partition.axes import BIT, Axis, Bits, axes, conditions, evaluat
 from shiftbench.partition.hashing import Flags
 from shiftbench.partition.rules import Rules
 from shiftbench.partition.sampling import Draw, Sampler
-from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment
+from shiftbench.partition.settings import IN_DOMAIN, PARTITIONS, SHIFTED, Moment, Window
 
 DRAWN = ("dev_in", "eval_in", "train")  # train last: it takes the rest
 FEW = 30
@@ -106,15 +106,15 @@ def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None
         drawn, left = dict(sided.drawn), dict(sided.left)
     drawn, surplus = _cut(_to_train(drawn, rules, sampler) if rules.exact else drawn, rules, sampler)
     surplus = {**surplus, **left}
-    if problems := _empty(drawn, _asked(rules, found), found, fits, rules):
+    dtype = frame.schema[rules.time] if rules.time else pl.Int64()
+    shown = {name: (windows.shown(start, dtype), windows.shown(end, dtype)) for name, (start, end) in edges.items()}
+    if problems := _empty(drawn, _asked(rules, found), found, fits, rules, shown):
         raise PartitionError(*problems)
     codes = np.full(frame.height, UNUSED)
     for code, name in enumerate(PARTITIONS):
         codes[drawn[name]] = code
     assignment = pl.Series("partition", codes)
     assignment = assignment.set(assignment == UNUSED, None).cat.to(NAMES)
-    dtype = frame.schema[rules.time] if rules.time else pl.Int64()
-    shown = {name: (windows.shown(start, dtype), windows.shown(end, dtype)) for name, (start, end) in edges.items()}
     unused = _unused(codes, fits, found, surplus)
     return Partition(frame, ids, assignment, unused, shown, _warnings(drawn, rules, found))
 
@@ -269,7 +269,9 @@ def _asked(rules: Rules, found: list[Axis]) -> set[str]:
     return asked
 
 
-def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: Rules) -> list[str]:
+def _empty(
+    drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: Rules, edges: Mapping[str, Window]
+) -> list[str]:
     """A problem for every required partition that is empty, with what removed its records."""
     problems = []
     for name in PARTITIONS:
@@ -277,7 +279,8 @@ def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: R
             bit = BIT[name if name in SHIFTED else "in_domain"]
             fitting = int(np.count_nonzero(fits & bit))
             if not fitting:
-                reason = f"{_removals(found, bit, len(fits))}. Widen these rules"
+                window = edges.get(name if name in SHIFTED else "in_domain")
+                reason = f"{_removals(found, bit, len(fits), window)}. {_cure(found, rules)}"
             elif rules.apart is not None:
                 reason = (
                     f"its rules leave {counted(fitting, 'record')}, but each {rules.apart} is kept on one side of "
@@ -291,12 +294,30 @@ def _empty(drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: R
     return problems
 
 
-def _removals(found: list[Axis], bit: np.uint8, records: int) -> str:
+def _cure(found: list[Axis], rules: Rules) -> str:
+    """How rules that leave no record are widened."""
+    if not any(axis.name.startswith("time ") for axis in found):
+        return "Widen these rules"
+    moved = "Move the windows with --shifted-from or --fractions, or in the settings"
+    shorter = ", shorten --gap" if rules.gap is not None else ""
+    without = "; or leave out --time, since the other rules tell a shift" if len(found) > 1 else ""
+    return f"{moved}{shorter}{without}"
+
+
+def _span(window: Window | None) -> str:
+    """A window of time in words; "" for an open one."""
+    start, end = window or (None, None)
+    parts = [f"from {start}"] * (start is not None) + [f"before {end}"] * (end is not None)
+    return f", whose window is {' and '.join(parts)}," if parts else ""
+
+
+def _removals(found: list[Axis], bit: np.uint8, records: int, window: Window | None) -> str:
     left = np.ones(records, np.bool_)
     removed = []
     for axis in found:
         fitting = left & (axis.bits & bit > 0)
-        removed.append(f"{axis.name} removed {np.count_nonzero(left) - np.count_nonzero(fitting):,}")
+        span = _span(window) if axis.name.startswith("time ") else ""
+        removed.append(f"{axis.name}{span} removed {np.count_nonzero(left) - np.count_nonzero(fitting):,}")
         left = fitting
     return f"of {records:,} records {', then '.join(removed) or 'nothing removed any'}"
 

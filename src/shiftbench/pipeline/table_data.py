@@ -110,7 +110,8 @@ def prepare(settings: Settings, opened: Opened) -> Data:
     if not kept.height:
         found = f"none in {len(known):,} rows"
         raise TableError(f"{where}: expected rows with a value in {settings.target!r}, found {found}.")
-    notes += read_notes
+    used = {*named, *settings.slices, *(rules.columns() if rules else ())}
+    notes = [*tables.notes_without(notes, [name for name in settings.drop if name not in used]), *read_notes]
     if rules and (why := tables.unusable_id(frame, rules.id)):
         notes.append(f"{why} Name a column of unique ids with --id")
     if rules and _neighbours_apart(rules, settings):

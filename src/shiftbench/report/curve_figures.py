@@ -49,7 +49,8 @@ def retention(report: Report, split: str, *, kind: str, only: Collection[str] = 
     subsets, front, texts = _subsets(curves), lead(report), labels(report)
     reference = front.name if front is not None and front.name in names else names[0]
     orders = [order for order in ORDERS if any(curve.order == order for curve in curves)]
-    of = f" ({texts[reference]})" if len(names) > 1 else ""
+    # Each system's errors have orders of their own; the legend tells whose are drawn.
+    of = f" of the errors of {texts[reference]}" if len(names) > 1 else ""
     titles = {order: f"{order.capitalize()} order{of}" for order in orders}
     shown = []
     for subset in subsets:

@@ -50,8 +50,9 @@ class Digits:
     ) -> tuple[str, str]:
         """A number and its note: "± std" of single models, "[low, high]", or nothing."""
         width = half_width(low, high, std)
-        if finite(width) and width < abs(value) * NOTHING:  # all replicates are equal
+        if finite(width) and finite(value) and width < abs(value) * NOTHING:  # all replicates are equal
             width = None
+            low = high = None if std is None else low
         decimals = self.decimals if self._shows(value, width) else self._own(value, width)
         if finite(std):  # the deviation of a few members can be small by chance: one decimal more has to do
             decimals = min(decimals, self.decimals + 1)

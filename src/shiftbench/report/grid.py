@@ -72,9 +72,24 @@ class Grid:
 
         A table with more than `MOST_WHOLE` rows stays one, which scrolls: so it can be sorted and filtered.
         """
-        found: list[list[int]] = [[]]
         longest = max((len(row.label) for row in self.rows), default=0)
-        room = left = PAGE - min(max(EM * longest + PADDING, LABEL[0]), LABEL[1])
+        room = PAGE - min(max(EM * longest + PADDING, LABEL[0]), LABEL[1])
+        found = self._filled(room)
+        # No part narrower than needs be: a group alone in its row leaves the rest of the page empty.
+        for share in range(9, 4, -1):
+            if len(narrower := self._filled(room * share / 10)) > len(found):
+                break
+            found = narrower
+        if len(found) == 1 or len(self.rows) > MOST_WHOLE or not all(column.group for column in self.columns):
+            return [self]
+        parts = [replace(self.only(places), note="") for places in found]
+        titled = [replace(part, title=f"{self.title}, {k} of {len(parts)}") for k, part in enumerate(parts, 1)]
+        return [*titled[:-1], replace(titled[-1], note=self.note)]
+
+    def _filled(self, room: float) -> list[list[int]]:
+        """The positions of the columns, in as many parts as each fills so much room with whole groups."""
+        found: list[list[int]] = [[]]
+        left = room
         for group in self.groups():
             wide = sum(self._width(place) for place in group)
             if found[-1] and wide > left:
@@ -82,11 +97,7 @@ class Grid:
                 left = room
             found[-1] += group
             left -= wide
-        if len(found) == 1 or len(self.rows) > MOST_WHOLE or not all(column.group for column in self.columns):
-            return [self]
-        parts = [replace(self.only(places), note="") for places in found]
-        titled = [replace(part, title=f"{self.title}, {k} of {len(parts)}") for k, part in enumerate(parts, 1)]
-        return [*titled[:-1], replace(titled[-1], note=self.note)]
+        return found
 
     def _width(self, place: int) -> float:
         """About the width of a column on a page, in rem."""

@@ -21,6 +21,7 @@ from shiftbench.scores.score import Notable, Text
 FILE = "records.csv"
 MOST_COLUMNS = 12  # of the table that are shown on the page
 LONGEST = 60  # characters of a text there
+LARGEST = 1e9  # whole numbers up to this are shown with all of their digits
 SHADED = "Colours: the darker, the less certain of it; the pointer tells how uncertain."
 JOINERS = "\u200c\u200d"  # invisible, but letters and emoji depend on them
 LISTS = {
@@ -174,23 +175,28 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
     title, rule = LISTS[first.kind]
     names = _columns(entries)
     measure = report.measure_of(first.system)
+    # One format for all tables of a column: of answers and uncertainties those of the system, of others all.
+    own = [entry for entry in report.notable if entry.system == first.system]
+    variance = measure.endswith("variance") and report.error_name == "squared error"
     parts: list[tuple[Column, list[Any], Digits | None]] = [
         (Column("Domain", numeric=False), [_domain(entry.shifted) for entry in entries], None)
     ] * any(entry.shifted is not None for entry in entries)
-    for heading, unit, values in (
-        ("Target", report.target_unit, [entry.target for entry in entries]),
-        ("Answer", report.target_unit, [entry.answer for entry in entries]),
-        (sentence(report.error_name), report.error_unit, [entry.error for entry in entries]),
+    for heading, unit, name in (
+        ("Target", report.target_unit, "target"),
+        ("Answer", report.target_unit, "answer"),
+        (sentence(report.error_name), report.error_unit, "error"),
         (
             "Uncertainty" if measure in ("", "uncertainty") else measure_title(measure),
-            "",
-            [e.uncertainty for e in entries],
+            report.error_unit if variance else "",
+            "uncertainty",
         ),
     ):
+        values = [getattr(entry, name) for entry in entries]
         if any(value is not None for value in values):
-            parts.append(_part(clean(heading), clean(unit), values))
+            parts.append(_part(clean(heading), clean(unit), values, [getattr(entry, name) for entry in own]))
     for name in names[:most]:
-        parts.append(_part(clean(name)[:LONGEST], "", [entry.columns.get(name) for entry in entries]))
+        values, every = ([entry.columns.get(name) for entry in some] for some in (entries, report.notable))
+        parts.append(_part(clean(name)[:LONGEST], "", values, every))
     rows = tuple(
         Row(_cut(entry.id), tuple(_cell(values[k], digits) for _, values, digits in parts))
         for k, entry in enumerate(entries)
@@ -208,12 +214,14 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
     )
 
 
-def _part(title: str, unit: str, values: list[Any]) -> tuple[Column, list[Any], Digits | None]:
-    """A column, its values, and their common format where they are fractional numbers."""
-    numeric = all(
-        isinstance(value, (int, float)) and not isinstance(value, bool) for value in values if value is not None
-    )
-    known = [value for value in values if value is not None]
+def _part(title: str, unit: str, values: list[Any], every: Sequence[Any]) -> tuple[Column, list[Any], Digits | None]:
+    """A column, its values, and the common format of `every` value where these are fractional numbers."""
+    known = [value for value in every if value is not None]
+    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
+    whole = numeric and all(math.isfinite(value) and value == int(value) for value in known)
+    if whole and all(abs(value) < LARGEST for value in known):
+        values = [value if value is None else int(value) for value in values]
+        known = []
     digits = digits_of(known, unit=unit) if numeric and any(isinstance(value, float) for value in known) else None
     unit = digits.unit if digits else unit
     return Column(f"{title} ({unit})" if unit else title, numeric=numeric), values, digits

@@ -26,7 +26,7 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.svg import markup
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, level, main_split, set_retention, split_title, worded
+from shiftbench.report.view import cautions, clean, level, main_split, set_retention, split_title, worded
 from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
     return template("page.html").render(
         signature=signature(report),
         report=report,
+        warnings_title=f"Warnings ({warned})" if (warned := len(cautions(report))) else "Notes",
         records=screen.records(report),
         findings=found,
         front=front_table.table(report),

@@ -40,7 +40,8 @@ CAPTIONS = {
         "Error retention",
         "Records are kept from the most certain to the least; those not kept count as error 0, as if an expert "
         "answered them. Lower is better; the area under the curve is the R-AUC. A useful uncertainty bends the "
-        "curve away from the random order towards the optimal one. A curve that leaves its panel upwards is more than "
+        "curve away from the random order of its system's errors, which begins and ends where it does, towards the "
+        "optimal one. A curve that leaves its panel upwards is more than "
         "four times as high as the leading system's. Rings: 95 % kept.",
     ),
     "f1_retention": (

@@ -19,7 +19,7 @@ from shiftbench.report.content import Report
 from shiftbench.report.front import screen
 from shiftbench.report.front import table as front_table
 from shiftbench.report.front.finding import Finding
-from shiftbench.report.grid import Cell, Column, Grid
+from shiftbench.report.grid import Cell, Column, Grid, Row
 from shiftbench.report.grids.listing import grids
 from shiftbench.report.grids.shift import separation_text
 from shiftbench.report.recipe import signature
@@ -71,6 +71,8 @@ class _Whole:
         for grid in grids(self.report):
             if grid.kind == "moved" and grid.split == split:
                 yield _moved(grid, separation_text(self.report, split))
+            elif grid.kind == "comparisons" and grid.split == split:
+                yield from _by_pair(grid, options.max_width)
             elif grid.kind != "systems" and grid.split in ("", split):
                 yield from _grid(grid, options.max_width)
         for name in notable.systems(self.report)[:1]:
@@ -343,6 +345,25 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
         yield Text(f"The first {MOST_ROWS} of {len(grid.rows)} rows; the other formats have all.", style="dim")
     if grid.note:
         yield Text(grid.note, style="dim", overflow="fold")
+
+
+def _by_pair(grid: Grid, width: int) -> Iterator[RenderableType]:
+    """Paired comparisons as a narrow table for each pair, which tells whether the first or the second is better."""
+    columns = (*grid.columns[3:6], Column("Better", numeric=False))
+    kept = grid.rows[:MOST_ROWS]
+    for label in dict.fromkeys(row.label for row in kept):
+        rows = []
+        for row in (each for each in kept if each.label == label):
+            subset, score, _, *numbers, reading = row.cells
+            winner = reading.text.removesuffix(" is better")
+            if winner != reading.text:
+                reading = Cell("first" if label.startswith(f"{winner} − ") else "second")
+            rows.append(Row(score.text, (*numbers, reading), subset.text))
+        title = f"{grid.title}: {label}"
+        yield from _grid(replace(grid, title=title, label="Score", columns=columns, rows=tuple(rows), note=""), width)
+    if len(grid.rows) > MOST_ROWS:
+        yield Text(f"The first {MOST_ROWS} of {len(grid.rows)} rows; the other formats have all.", style="dim")
+    yield Text(grid.note, style="dim", overflow="fold")
 
 
 def tables(grid: Grid, width: int) -> Iterator[RenderableType]:

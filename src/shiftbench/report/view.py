@@ -20,6 +20,8 @@ from shiftbench.scores.score import SUBSETS, Comparison, Score, System
 LEVEL = 0.95  # of intervals and tests, if the recipe names none
 
 _RECORD = re.compile(r"""“[^”]*”|(?<![\w/\\.'"-])([Rr])ecord(s?)(?![\w/\\'"-]|\.\w)""")
+# How a column of dates was read: nothing to be warned of.
+NOTE = re.compile(r"column '.*': [\d,]+ different (dates|times) were read from text such as ")
 _SINGLE = str.maketrans("“”", "‘’")
 Key = tuple[str, str, str, str]  # system, split, subset, metric
 
@@ -195,6 +197,11 @@ def set_retention(kind: str) -> Metric | None:
     """The metric of a set with retention curves of this kind."""
     metric: Metric | None = METRICS.get(kind.removesuffix("_retention"))
     return metric if metric is not None and metric.area and kind == f"{metric.name}_retention" else None
+
+
+def cautions(report: Report) -> list[str]:
+    """The warnings without mere notes on how dates were read."""
+    return [warning for warning in report.warnings if not NOTE.match(warning)]
 
 
 def metric_title(metric: Metric, report: Report) -> str:

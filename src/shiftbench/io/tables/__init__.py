@@ -14,7 +14,7 @@ from shiftbench.io.tables.columns import (
     require_names,
 )
 from shiftbench.io.tables.mixed import require_uniform
-from shiftbench.io.tables.reading import read_metadata, read_table, reading_notes, scan_parquet
+from shiftbench.io.tables.reading import notes_without, read_metadata, read_table, reading_notes, scan_parquet
 from shiftbench.io.tables.rows import id_column, ids, line_up, native_ids, unusable_id
 from shiftbench.io.tables.writing import sink, write_table
 
@@ -26,6 +26,7 @@ __all__ = [
     "label_fault",
     "line_up",
     "native_ids",
+    "notes_without",
     "number_columns",
     "numbers",
     "read_metadata",

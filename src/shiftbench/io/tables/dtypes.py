@@ -146,7 +146,7 @@ def _first_that_fits(text: pl.Series, parsers: Iterable[Parser]) -> _Read:
         parsed = _complete(clean, fitting)
         if parsed is not None:
             return _Read(parsed, _words(text), _offsets_notes(clean, parsed))
-    if _all_like_dates(first):
+    if text.name != "id" and _all_like_dates(first):  # ids are names; ISO dates are the same as text
         clean = without_missing(text)
         read = dates.dates(clean)
         if read.null_count() == clean.null_count():

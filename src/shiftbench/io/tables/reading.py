@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,6 +75,12 @@ def reading_notes() -> Iterator[list[str]]:
             notes.append(str(entry.message))
         else:
             warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+
+
+def notes_without(notes: Sequence[str], dropped: Iterable[str]) -> list[str]:
+    """Notes of reading a table, without those on columns that are not used."""
+    starts = tuple(f"column {name!r}: " for name in dropped)
+    return [note for note in notes if not note.startswith(starts)]
 
 
 def scan_parquet(path: str | os.PathLike[str]) -> pl.LazyFrame:
