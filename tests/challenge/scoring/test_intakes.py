@@ -216,7 +216,7 @@ def test_everything_that_is_wrong_with_answers_is_told_in_one_round_with_rows_an
     ]  # fmt: skip
     told = _told(tmp_path, "id,answer,uncertainty\n" + "\n".join(rows) + "\n", *"abcdefghijklmnopqrst")
     for words in (
-        "line 8 (row 7 below the header): expected 3 fields as in the header, found 2",
+        "line 8: expected 3 fields as in the header, found 2 (row 7 below the header)",
         "column 'answer': expected numbers, found 'x' in row 2 (id b), 'y' in row 11 (id k), 'z' in row 13 (id m), … "
         "(4 in all)",
         "column 'answer': expected an answer in each row, found none in row 3 (id c), row 4 (id d).",

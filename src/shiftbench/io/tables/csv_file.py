@@ -232,12 +232,12 @@ def _faults(file: Path, raw: Bytes, found: Layout) -> _Faults:
         for number, record in enumerate(reader, start=-1):
             row = number - len(faults.blank) + 1
             of_row = f" (row {row:,} below the header)" if row > 0 else ""
-            line, odd, quotes = f"{file}: line {reader.line_num:,}{of_row}", quotes % 2, 0  # of this record alone
+            line, odd, quotes = f"{file}: line {reader.line_num:,}", quotes % 2, 0  # of this record alone
             if not record:
                 faults.blank.append(number)
             elif len(record) != len(found.names):
                 faults.lines.append(
-                    f"{line}: expected {len(found.names)} fields as in the header, found {len(record)}. "
+                    f"{line}: expected {len(found.names)} fields as in the header, found {len(record)}{of_row}. "
                     f"Quote fields that hold {found.separator!r}."
                 )
             elif odd:
