@@ -49,7 +49,12 @@ NEEDING = ("curves", "parts")  # entries of a report that need an uncertainty
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a report; all are recorded in its recipe."""
+    """Options of a report; those that change a number are recorded in its recipe.
+
+    records: whether it may tell of single records. Without, as while labels are sealed, there are none behind the
+    scores (`Report.notable`), no features, no names of groups too small to show, and no curve with fewer than
+    `SMALLEST_SLICE` records between two points.
+    """
 
     title: str = "Assessment"
     task: str = "errors"
@@ -61,6 +66,7 @@ class Options:
     error_name: str = "error"
     records_name: str = "records"
     length_fit: Fit = "linear"
+    records: bool = True
     recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,7 +147,7 @@ def build(
                     _tell(f"{records.prefix}{each.system.name}: {note}")
         for note in _impossible(splits):
             _tell(note)
-        for note in _vanished([records for records, _ in splits]):
+        for note in _vanished([records for records, _ in splits]) if options.records else ():
             _tell(note)
     first = {system.name: system for _, systems in checked.splits for system in _with_singles(systems)}
     messages = dict.fromkeys(str(entry.message) for entry in caught if issubclass(entry.category, ShiftbenchWarning))
@@ -156,13 +162,18 @@ def build(
         records_name=options.records_name,
         systems=tuple(first.values()),
         **{name: tuple(row for part in parts for row in part[name]) for name in parts[0]},
-        shifts=tuple(row for records, _ in splits if not brief for row in moved(records, seed=options.intervals.seed)),
+        shifts=tuple(
+            row
+            for records, _ in splits
+            if options.records and not brief
+            for row in moved(records, seed=options.intervals.seed)
+        ),
         separations=conformal.separations,
         warnings=tuple(messages),
         recipe=_recipe(options, splits)
         | {name: dict(entry) for name, entry in (("conformal", conformal.recipe), ("length", checked.recipe)) if entry},
     )
-    behind = () if brief else _notable(report, splits)
+    behind = _notable(report, splits) if options.records and not brief else ()
     return replace(report, notable=behind, warnings=(*report.warnings, *_cautions(report, splits)))
 
 
@@ -291,8 +302,9 @@ def _split(
         found["slice_scores"] += slice_scores(part.records, part.system, options.intervals)
         found["parts"] += part.parts()
         found["curves"] += curves.curves(
-            part.records, part.system, part.rankings, threshold=options.threshold, rule=options.rule
-        )
+            part.records, part.system, part.rankings, threshold=options.threshold, rule=options.rule,
+            least=1 if options.records else SMALLEST_SLICE,
+        )  # fmt: skip
     if any(each.pairs for each in tested):
         names = [system.system.name for system in systems]
         without = [place for place, system in enumerate(systems) if not system.measure]

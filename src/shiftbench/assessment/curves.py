@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,20 +26,26 @@ LARGEST_DRAWN = 1e150
 
 
 def curves(
-    records: Records, system: Scored, rankings: Mapping[str, Ranking], *, threshold: float | None, rule: Rule
-) -> Iterator[Curve]:
-    """All curves of a system on a split; `rankings` gives each subset's ranking by the headline measure."""
+    records: Records, system: Scored, rankings: Mapping[str, Ranking], *, threshold: float | None, rule: Rule,
+    least: int = 1,
+) -> Iterator[Curve]:  # fmt: skip
+    """All curves of a system on a split; `rankings` gives each subset's ranking by the headline measure.
+
+    least: records that lie between two points, or in a bin, so that with more than one none can be told by itself.
+    """
     for subset, member in records.subsets().items():
         part = system.select(member)
         place = (system.system.name, records.split, subset)
-        yield from _retention(place, part, rankings[subset], threshold, rule)
-        yield from _set_retention(place, part, rankings[subset])
-        yield from _calibration(place, part)
-        yield from _drawn(place, part)
+        for each in (
+            *_retention(place, part, rankings[subset], threshold, rule), *_set_retention(place, part, rankings[subset]),
+            *_drawn(place, part),
+        ):  # fmt: skip
+            yield _spaced(each, len(part.errors), least)
+        yield from _calibration(place, part, least)
     if records.shifted is not None and records.two_sided:
         false, true = roc_points(records.shifted, rankings["full"])
         place = (system.system.name, records.split, "full")
-        yield _curve(place, "roc", *_thinned(false, true), measure=system.measure)
+        yield _spaced(_curve(place, "roc", *_thinned(false, true), measure=system.measure), records.n, least)
         yield from _densities(records, system)
 
 
@@ -56,6 +63,15 @@ def _thinned(x: Vector, y: Vector) -> tuple[Vector, Vector]:
         return x, y
     kept = np.unique(np.linspace(0, len(x) - 1, POINTS).round().astype(np.intp))
     return x[kept], y[kept]
+
+
+def _spaced(curve: Curve, n: int, least: int) -> Curve:
+    """A curve over n records with at least so many between two of its points."""
+    most = max(2, n // least + 1)
+    if least < 2 or len(curve.x) <= most:
+        return curve
+    kept = np.linspace(0, len(curve.x) - 1, most).round().astype(np.intp).tolist()
+    return replace(curve, x=tuple(curve.x[k] for k in kept), y=tuple(curve.y[k] for k in kept))
 
 
 def _retention(
@@ -106,9 +122,9 @@ def _drawn(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
         yield _curve((part.singles.system.name, *place[1:]), same[0].kind, same[0].x, y, order=same[0].order)
 
 
-def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
+def _calibration(place: tuple[str, str, str], part: Scored, least: int = 1) -> Iterator[Curve]:
     uncertainty = _drawable(part.uncertainty[part.measure])
-    x, y = _binned_means(uncertainty, part.errors)
+    x, y = _binned_means(uncertainty, part.errors, least)
     if len(x) > 1:
         # A log axis if the uncertainty is positive and spans more than a factor of ten.
         yield _curve(
@@ -123,19 +139,19 @@ def _calibration(place: tuple[str, str, str], part: Scored) -> Iterator[Curve]:
         observed = np.array([part.means[name].mean() for _, name in levels])
         yield _curve(place, "coverage", np.array([level for level, _ in levels]), observed)
     if part.confidence is not None:
-        yield _curve(place, "reliability", *_binned_means(part.confidence, 1.0 - part.errors))
+        yield _curve(place, "reliability", *_binned_means(part.confidence, 1.0 - part.errors, least))
 
 
-def _binned_means(by: Vector, values: Vector) -> tuple[Vector, Vector]:
+def _binned_means(by: Vector, values: Vector, least: int = 1) -> tuple[Vector, Vector]:
     """Means of `by` and `values` in at most `BINS` bins of equal count by `by`; ties are never split.
 
-    Few records give fewer bins, whose means are not mere noise.
+    Bins of fewer than `least` records are left out. Few records give fewer bins, whose means are not mere noise.
     """
     count = min(BINS, max(len(by) // FULL_BIN, FEWEST_BINS))
     edges = np.unique(np.quantile(by, np.linspace(0.0, 1.0, count + 1)))
     bins = np.clip(np.searchsorted(edges, by, side="left") - 1, 0, max(len(edges) - 2, 0))
     counts = np.bincount(bins)
-    kept = counts > 0
+    kept = counts >= least
     return (np.bincount(bins, weights=by)[kept] / counts[kept], np.bincount(bins, weights=values)[kept] / counts[kept])
 
 

@@ -117,8 +117,14 @@ def evaluate(
     return Outcome(value, low, high, noise, tuple(forms.unique(notes)))
 
 
-def report(folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, Path], out: Path) -> Path:
-    """The whole report on submissions by name, in a folder; returns its page. It tells about labels."""
+def report(
+    folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, Path], out: Path, *, records: bool = False
+) -> Path:
+    """The report on submissions by name, in a folder; returns its page.
+
+    records: whether labels are released, so that it may tell of single records and picture them. Without, no file of it
+    has anything of a record.
+    """
     from shiftbench import report as room
     from shiftbench.assessment.assess import build
 
@@ -126,10 +132,12 @@ def report(folder: Path, board: Board, phase: Phase | str, parsed: Mapping[str, 
     arrays = {name: sandbox.arrays(place) for name, place in parsed.items()}
     with _aside(folder, board, during, arrays) as scored:
         options = replace(
-            scored.options, title=f"{board.title}: {' · '.join(parsed)}", threshold=_threshold(board, scored)
-        )
+            scored.options, title=f"{board.title}: {' · '.join(parsed)}", threshold=_threshold(board, scored),
+            records=records,
+        )  # fmt: skip
         track = forms.of(board).track
-        pictures, missing = track.pictures(scored) if track is not None and track.pictures else ((), ())
+        drawn = records and track is not None and track.pictures is not None
+        pictures, missing = track.pictures(scored) if drawn else ((), ())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made = build([_part(scored, folder, board, during)], options)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from shiftbench.challenge import definition, forms, manifest, sandbox, scoring
+from shiftbench.challenge import definition, forms, manifest, reports, sandbox, scoring
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
@@ -197,24 +197,32 @@ class Worker:
 
     # Reports of open phases, when nothing waits.
 
-    def reports(self) -> int:
-        """Write the reports of new scores of open phases that have none yet; the number of those written."""
+    def reports(self, most: int = 200) -> int:
+        """Write the reports of new scores of open phases that have none yet; the number of those written.
+
+        They tell nothing of single records until the labels are released.
+        """
         done = 0
         for found in self.ledger.submissions(states=("scored",), limit=200):
+            if done >= most:
+                break
             if found.hidden or not (scores := self.ledger.scores(found.id)):
                 continue
-            place = self.state / "scored" / str(found.id) / str(scores[0].id)
+            released = self.ledger.released(found.board, found.phase) is not None
+            name = reports.name(str(scores[0].id), records=released)
+            place = self.state / "scored" / str(found.id) / name
             if place.exists() or not self._parsed(found.id).is_dir():
                 continue
-            done += self._report(found, place)
+            done += self._report(found, place, records=released)
         return done
 
-    def _report(self, found: Submission, place: Path) -> bool:
+    def _report(self, found: Submission, place: Path, *, records: bool) -> bool:
         aside = place.with_name(f"{place.name}.{self.name}.part")
         aside.mkdir(parents=True, exist_ok=True)
         try:
             board, phase = self._place(found)
-            scoring.report(self.folder, board, phase, {found.team_name: self._parsed(found.id)}, aside)
+            parsed = {found.team_name: self._parsed(found.id)}
+            scoring.report(self.folder, board, phase, parsed, aside, records=records)
         except Exception:  # an empty folder tells that it was tried
             self._note_fault(found.id)
             shutil.rmtree(aside, ignore_errors=True)
@@ -281,8 +289,7 @@ def run(
                     fresh = True
                     continue
                 if fresh:
-                    worker.reports()
-                    fresh = False
+                    fresh = worker.reports(most=1) > 0  # submissions come first
                     continue
             except (Away, Full):
                 pass  # it comes back

@@ -59,7 +59,8 @@ def test_what_waits_is_scored_and_open_phases_get_a_report(folder, state, ledger
     number = submit(state, ledger, "ours", _content())
     written = []
 
-    def report(_folder, board, _phase, parsed, out):
+    def report(_folder, board, _phase, parsed, out, *, records):
+        assert not records
         written.extend(parsed)
         (out / "report.html").write_text(board.title)
 
@@ -70,7 +71,7 @@ def test_what_waits_is_scored_and_open_phases_get_a_report(folder, state, ledger
     assert found.state == "scored"
     assert score.low < score.value < score.high
     assert score.shown == score.value
-    assert "Main" in (state / "scored" / str(number) / str(score.id) / "report.html").read_text("utf-8")
+    assert "Main" in (state / "scored" / str(number) / f"{score.id}.totals" / "report.html").read_text("utf-8")
     assert [path.name for path in (state / "parsed").iterdir()] == [str(number)]
 
 

@@ -277,7 +277,7 @@ def test_an_open_board_shows_in_domain_beside_shifted_and_the_report_in_a_sandbo
     spread = rng.gamma(2.0, size=200)
     report = shiftbench.assess((spread * rng.normal(size=200)) ** 2, spread, shifted=rng.random(200) < 0.5)
     (newest, *_) = own_world.server.ledger.scores(number)
-    room.write(report, own_world.server.uploads.state / "scored" / str(number) / str(newest.id))
+    room.write(report, own_world.server.uploads.state / "scored" / str(number) / f"{newest.id}.totals")
     own_world.clock.now += 60_000_000
     assert "R-AUC in-domain and on shifted records" in visitor.get("/boards/table").text
     answer = visitor.get(f"/submissions/{number}/report")

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from shiftbench.challenge import reports
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import Better, Entry, Refused, User
@@ -41,12 +42,16 @@ class Results:
         self._lock, self._jobs = threading.Lock(), dict[str, Future[None]]()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="results")
 
-    def report(self, submission: int) -> Path | None:
-        """The report that a worker wrote for the newest score of a submission."""
+    def report(self, submission: int, *, released: bool) -> Path | None:
+        """The report that a worker wrote for the newest score of a submission.
+
+        released: whether its labels are public, so that it may tell of single records.
+        """
         for score in self._ledger.scores(submission):
-            path = self._state / "scored" / str(submission) / str(score.id) / PAGE
-            if path.is_file():
-                return path
+            for records in (True, False) if released else (False,):
+                path = self._scored(submission, score.id, records=records) / PAGE
+                if path.is_file():
+                    return path
         return None
 
     def sides(self, submission: int, metric: str) -> Mapping[str, Score]:
@@ -54,31 +59,41 @@ class Results:
 
         Empty until that report is written: an older one may be of other labels.
         """
-        newest = self._ledger.scores(submission)[:1]
-        places = [self._state / "scored" / str(submission) / str(score.id) / "report.json" for score in newest]
-        return _sides(places[0], metric) if places and places[0].is_file() else {}
+        for score in self._ledger.scores(submission)[:1]:
+            for records in (False, True):
+                path = self._scored(submission, score.id, records=records) / "report.json"
+                if path.is_file():
+                    return _sides(path, metric)
+        return {}
 
-    def comparison(self, numbers: Sequence[int]) -> Path:
-        """Where the report of several submissions lies, once it is made; it names the scores that it was made of."""
+    def _scored(self, submission: int, score: int, *, records: bool) -> Path:
+        return self._state / "scored" / str(submission) / reports.name(str(score), records=records)
+
+    def comparison(self, numbers: Sequence[int], *, released: bool) -> Path:
+        """Where the report of several submissions lies, once it is made; it names the scores that it was made of.
+
+        released: whether their labels are public, so that it may tell of single records.
+        """
         newest = [self._ledger.scores(number)[0].id for number in sorted(numbers)]
         name = "-".join(f"{number}.{score}" for number, score in zip(sorted(numbers), newest, strict=True))
-        return self._state / "compared" / name / PAGE
+        return self._state / "compared" / reports.name(name, records=released) / PAGE
 
     def compare(self, board: Board, phase: Phase, names: Mapping[int, str]) -> None:
         """Begin a report of several submissions, by number and name, unless it is there or begun."""
-        page = self.comparison([*names])
+        released = self._ledger.released(board.slug, phase.name) is not None
+        page = self.comparison([*names], released=released)
         if page.is_file():
             return
         parsed = {name: self._parsed(number) for number, name in names.items()}
 
         def make() -> None:
-            _child(_compared, self._folder, board, phase.name, parsed, page.parent)
+            _child(_compared, self._folder, board, phase.name, parsed, page.parent, released)
 
         self._begin(page.parent.name, make)
 
-    def comparing(self, numbers: Sequence[int]) -> Progress:
+    def comparing(self, numbers: Sequence[int], *, released: bool) -> Progress:
         """How far a comparison is."""
-        page = self.comparison(numbers)
+        page = self.comparison(numbers, released=released)
         return Progress("done") if page.is_file() else self._progress(page.parent.name)
 
     def conclude(self, board: Board, phase: Phase, by: User, better: Better) -> None:
@@ -140,12 +155,14 @@ def _child(call: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(call, *arguments).result()
 
 
-def _compared(folder: Path, board: Board, phase: str, parsed: Mapping[str, Path], out: Path) -> None:
+def _compared(
+    folder: Path, board: Board, phase: str, parsed: Mapping[str, Path], out: Path, released: bool
+) -> None:  # fmt: skip
     from shiftbench.challenge import scoring
 
     aside = out.with_name(f"{out.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
-    scoring.report(folder, board, phase, parsed, aside)
+    scoring.report(folder, board, phase, parsed, aside, records=released)
     aside.replace(out)
 
 

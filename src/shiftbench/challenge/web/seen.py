@@ -288,7 +288,7 @@ def of(server: Server, found: Submission) -> SeenSubmission:
     scores = [_score(each, public, found.hidden) for each in server.ledger.scores(found.id)]
     newest = scores[0] if scores else None
     shown = {name: value for name, value in vars(found).items() if name in _PLAIN}
-    report = f"/submissions/{found.id}/report" if public and server.results.report(found.id) else None
+    report = f"/submissions/{found.id}/report" if public and server.report(found) else None
     value, low, high, climbed = (
         (newest.value, newest.low, newest.high, newest.climbed) if newest else (None, None, None, None)
     )
@@ -324,7 +324,8 @@ def comparison(server: Server, slug: str, name: str | None, numbers: list[int]) 
     """Submissions of a board beside each other; of hidden phases those of the final ranking."""
     chosen, during = server.phase(slug, name)
     entries = compared(server, chosen, during, numbers)
-    state, problems = server.results.comparing(numbers) if len(entries) > 1 else ("none", ())
+    released = server.ledger.released(slug, during.name) is not None
+    state, problems = server.results.comparing(numbers, released=released) if len(entries) > 1 else ("none", ())
     query = "&".join(f"entry={number}" for number in numbers)
     address = f"/boards/{slug}/compared?phase={during.name}&{query}" if state == "done" else None
     return Comparison(chosen.slug, during.name, entries, state, problems, address)
@@ -362,7 +363,8 @@ def _name(entry: Compared, among: list[Compared]) -> str:
 def comparison_page(server: Server, slug: str, name: str | None, wanted: list[int]) -> Path:
     """The common report of submissions that may be seen."""
     chosen, during = server.phase(slug, name)
-    page = server.results.comparison([each.submission for each in compared(server, chosen, during, wanted)])
+    found = [each.submission for each in compared(server, chosen, during, wanted)]
+    page = server.results.comparison(found, released=server.ledger.released(slug, during.name) is not None)
     if not page.is_file():
         raise Refused("expected a comparison that was made, found none. Make it first.", status=404)
     return page
@@ -376,7 +378,7 @@ def report_page(server: Server, user: User | None, number: int) -> Path:
     own = user is not None and (user.organises or user.team == found.team)
     if not public and (not own or found.hidden):
         raise Refused("expected a submission with a report that may be seen.", status=404)
-    if (page := server.results.report(number)) is None:
+    if (page := server.report(found)) is None:
         raise Refused(
             "expected a report, found none yet: one is written when nothing else waits. Come back.", status=404
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shiftbench.challenge import definition, manifest
+from shiftbench.challenge import definition, forms, manifest
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import NO_SUBMISSION, Better, Refused, Row, Submission, Upload, User
@@ -85,6 +85,8 @@ class Server:
             raise Refused(f"{expected}, found {size:,}.", status=413 if size > 0 else 422)
         if for_team is not None and not user.organises:
             raise Refused("expected an organiser to submit for another team, found a participant.", status=403)
+        if odd := forms.of(chosen).misnamed(name):
+            raise Refused(*odd, status=422)
         team = user.team if for_team is None else self.ledger.team(for_team)
         if team is None:
             raise Refused("expected an account in a team, found one without. Found or join a team first.")
@@ -114,6 +116,11 @@ class Server:
         if not user.organises and found.team != user.team:
             raise Refused(NO_SUBMISSION, status=404)
         return found
+
+    def report(self, found: Submission) -> Path | None:
+        """The report of a submission; it tells of single records once their labels are released, and never before."""
+        released = self.ledger.released(found.board, found.phase) is not None
+        return self.results.report(found.id, released=released)
 
     def submissions(self, user: User, **which: Any) -> list[Submission]:
         """The submissions of the account's team, the newest first; organisers see all."""
