@@ -112,6 +112,12 @@ def anna(served: Server) -> Sender:
     return Sender(served, "anna", "Anna's")
 
 
+def test_a_name_that_the_board_does_not_take_is_refused_before_it_is_counted(anna: Sender):
+    told = anna.api.post("/api/v1/uploads", json={**BEGIN, "name": "bomb.zip"}, headers=anna.token)
+    assert (told.status_code, "bomb.zip: expected a name that ends in" in told.text) == (422, True)
+    assert anna.api.get("/api/v1/uploads", headers=anna.token).json() == []
+
+
 def test_an_upload_goes_on_after_its_database_was_away(served: Server, anna: Sender, away: Away):
     path = anna.begin()
     assert anna.patch(path, DATA[:9], 0) == 204
