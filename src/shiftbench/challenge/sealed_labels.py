@@ -102,7 +102,7 @@ def _wrong(frame: pl.DataFrame, source: Path) -> list[str]:
         shown = places.rows(none, ids)
         found.append(f"{source}: target: expected a value in each row, found none in {shown}. Correct the table.")
     if target.dtype.is_float() and (wrong := ~target.is_finite().fill_null(value=True)).any():
-        shown = places.values(target.cast(pl.String), wrong, ids)
+        shown = places.values(target, wrong, ids)
         found.append(f"{source}: target: expected finite numbers, found {shown}. Correct the table.")
     return found
 

@@ -112,7 +112,7 @@ def test_records_follow_labels_that_are_corrected_with_others(folder: Path):
     manifest.seal(folder)
     board = definition.read(folder / definition.FILE).boards[0]
     held = manifest.records(folder, board, "dev")
-    assert (held.ids, held.facts) == (["5", "7"], {"answer": 0.0})
+    assert (held.ids, held.facts["answer"], [*held.facts]) == (["5", "7"], 0.0, ["answer", "other_phases"])
     (folder / "public/one/dev/records.json").unlink()  # as in challenges that were sealed before there was one
     assert manifest.records(folder, board, "dev") == held
 
@@ -174,7 +174,7 @@ def test_corrected_labels_that_are_wrong_or_cannot_be_told_apart_are_refused_and
     with pytest.raises(SettingsError, match=r"truth\.tsv: expected columns id, target and shifted, found no shifted"):
         manifest.seal(folder)
     write(folder, {"sealed/one/dev/truth.tsv": "id\ttarget\tshifted\n1\t4\t2\n"})
-    with pytest.raises(SettingsError, match="shifted: expected 0 and 1, found other values"):
+    with pytest.raises(SettingsError, match="shifted: expected 0 and 1, found '2' in row 1"):
         manifest.seal(folder)
     assert (place / "truth.csv").read_text() == FILES["sealed/one/dev/truth.csv"]
     write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,8\n"})
@@ -189,7 +189,7 @@ def test_corrected_labels_that_are_wrong_or_cannot_be_told_apart_are_refused_and
     ("rows", "match"),
     [
         ("1,4,0\n2,oops,1\n", r"target: expected numbers as in the labels that it corrects, found 'oops' \(id 2\)"),
-        ("1,4,0\n2,inf,1\n", r"target: expected finite numbers, found inf \(id 2\)"),
+        ("1,4,0\n2,inf,1\n", r"target: expected finite numbers, found inf in row 2 \(id 2\)"),
         ("1,4,0\n3,4,1\n", r"found 1 missing and 1 other \(such as 2, 3\)"),
         ("1,4,0\n", r"found 1 missing and 0 others \(such as 2\)"),
     ],
