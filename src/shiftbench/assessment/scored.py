@@ -71,7 +71,7 @@ class Records:
     def __post_init__(self) -> None:
         if self.shifted is not None and getattr(self.shifted, "dtype", None) != np.bool_:
             object.__setattr__(self, "shifted", check.flags(f"{self.prefix}shifted", self.shifted))
-        if self.clusters is not None and getattr(getattr(self.clusters, "dtype", None), "kind", "") not in "iu":
+        if self.clusters is not None and getattr(getattr(self.clusters, "dtype", None), "kind", "O") not in "iu":
             object.__setattr__(self, "clusters", check.codes(f"{self.prefix}clusters", self.clusters))
         sizes = {"shifted": self.shifted, "clusters": self.clusters, "source": self.source, "identity": self.identity,
                  "ids": self.ids, **self.slices}  # fmt: skip
