@@ -209,6 +209,15 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Destination:
+    """What a file is handed in for."""
+
+    board: Annotated[str | None, typer.Option("--board", help="Which board [the only one].")] = None
+    phase: Annotated[str | None, typer.Option("--phase", help="Which phase [the one that is open].")] = None
+    team: Annotated[str | None, typer.Option("--for", help="Hand in for this team; for organisers.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Uploads:
     """The options about uploads that broke off; each takes one submission of the day until it ends by itself."""
 
@@ -271,9 +280,7 @@ def submit(
     file: Annotated[Path | None, typer.Argument(help="Predictions.", show_default=False)] = None,
     *,
     to: Annotated[str, typer.Option("--to", help="Address of the server.", show_default=False)],
-    board: Annotated[str | None, typer.Option("--board", help="Which board [the only one].")] = None,
-    phase: Annotated[str | None, typer.Option("--phase", help="Which phase [the one that is open].")] = None,
-    team: Annotated[str | None, typer.Option("--for", help="Hand in for this team; for organisers.")] = None,
+    destination: Destination,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", help="File with your token [$SHIFTBENCH_TOKEN or the user's own].")
     ] = None,
@@ -294,6 +301,7 @@ def submit(
         uploads.list_or_drop(server)
         return
     challenge = client.challenge(server)
+    board, phase = destination.board, destination.phase
     if uploads.resume:
         begun = uploads.begun(server, file)
         board, phase = begun.board, begun.phase
@@ -303,7 +311,7 @@ def submit(
     if phase:
         chosen.phase(phase)
     _validate(server, chosen, phase or "", file)
-    wanted = client.Wanted(file, chosen, phase or "", team or "")
+    wanted = client.Wanted(file, chosen, phase or "", destination.team or "")
     if again:
         client.forget(server, wanted)
     known = list[int]()
