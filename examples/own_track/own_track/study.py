@@ -27,7 +27,7 @@ class Images(EvaluationSet[Predicted]):
     def __init__(self, prepared: Prepared, split: str) -> None:
         self.splits, self.arrays = (split,), images.part(prepared.folder, *SPLITS[split])
         self.ids = self.arrays["ids"].astype(str)
-        self.records = Records(len(self.ids), split, self.arrays["noisy"])
+        self.records = Records(len(self.ids), split, self.arrays["noisy"], ids=self.ids)
 
     def scored(self, name: str, ensemble: Categorical) -> Scored:
         """Errors and uncertainty, with the score of the worst digit for the ensemble and its single models."""

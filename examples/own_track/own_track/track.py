@@ -13,6 +13,7 @@ from shiftbench.partition.settings import SPLITS
 from shiftbench.report.picture import Picture
 from shiftbench.track import Example, Option, ScoredFiles, Show, Task, Track
 from shiftbench.track.paper.output import Paper
+from shiftbench.track.paper.run import names
 from shiftbench.track.paper.table import Cell, Column, Row, Table
 
 NOISE = Option("noise", float, "Standard deviation of the noise of shifted images, where ink is 1", default="0.8")
@@ -58,13 +59,15 @@ def pictures(found: ScoredFiles) -> tuple[list[Picture], list[str]]:
 
 
 def tables(reports: Sequence[Any]) -> list[Table]:
-    """The errors of every run in one table."""
+    """The errors of the systems of every run in one table."""
     columns = tuple(Column("eval", side, "mean_error", "%") for side in ("in", "shifted"))
-    scores = {(score.system, score.subset, score.metric): score for report in reports for score in report.scores}
-    names = dict.fromkeys(system.name for report in reports for system in report.systems)
-    cells = tuple(tuple(Cell.of(scores.get((n, c.subset, c.metric)), c, ()) for c in columns) for n in names)
-    rows = tuple(Row(name, own=name) for name in names)
-    return [Table("Table 1", "own", "Errors", "Errors of digits.", "errors", rows, columns, cells)]
+    rows, cells = list[Row](), list[tuple[Cell, ...]]()
+    for name, report in zip(names(reports), reports, strict=True):  # titles of runs, numbered if alike
+        scores = {(each.system, each.split, each.subset, each.metric): each for each in report.scores}
+        for own in (system.name for system in report.systems):
+            rows.append(Row(own, own=own, run=name if len(reports) > 1 else ""))
+            cells.append(tuple(Cell.of(scores.get((own, c.dataset, c.subset, c.metric)), c, ()) for c in columns))
+    return [Table("Table 1", "own", "Errors", "Errors of digits.", "errors", tuple(rows), columns, tuple(cells))]
 
 
 TRACK = Track(
