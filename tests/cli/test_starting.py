@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+import shiftbench
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_ROOM = """
@@ -37,7 +38,7 @@ def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited otherwise")
-@pytest.mark.parametrize(("words", "told"), [("tables", "motion"), ("--version", version("shiftbench"))])
+@pytest.mark.parametrize(("words", "told"), [("tables", "motion"), ("--version", shiftbench.__version__)])
 def test_a_command_needs_no_room_for_temporary_files(words: str, told: str) -> None:
     done = python(WITHOUT_ROOM, words)
     assert (done.returncode, done.stderr, told in done.stdout) == (0, "", True), done.stderr
