@@ -13,6 +13,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import selectors
 import signal
 import socket
@@ -124,6 +125,12 @@ class Forked:
                 self._code = int(self._told.readline())
                 self._told.close()
         return self._code
+
+    def poll(self) -> int | None:
+        """The exit code, or None as long as it runs."""
+        if not self._told.closed and not select.select([self._told], [], [], 0)[0]:
+            return None
+        return self.wait()
 
 
 class Worker(Forked):

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shiftbench.assessment.scored import Records, Scored, given
+from shiftbench.assessment.scored import Records, Scored, given, regression
+from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchError
 from shiftbench.pipeline.study import Planned, require_tasks
 from shiftbench.scores import metric
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.resampling import SetTerms, Terms
-from shiftbench.scores.score import System
 from shiftbench.track import Example, Option, Prepared, Task
 from shiftbench.track.paper.output import Paper
 from shiftbench.tracks import track
@@ -43,7 +43,10 @@ def with_option(option: Option) -> None:
     [
         (lambda: made(better="down"), "'made_up': better: expected min, max, nominal, found 'down'"),
         (lambda: made(scale="share"), "'made_up': scale: expected percent, .*, found 'share'"),
-        (lambda: System("a", AS_GIVEN), "'a': role: expected ensemble, single, baseline, model, found 'method'"),
+        (
+            lambda: regression("a", Gaussian(np.zeros((2, 3)), np.ones((2, 3))), np.zeros(3), role=AS_GIVEN),
+            "'a': role: expected ensemble, single, baseline, model, found 'method'",
+        ),
         (lambda: Planned("a", "b", AS_GIVEN, {}), "'a': role: expected ensemble, .*, found 'method'"),
         (lambda: Option("x", int, "Help", default=0), "'x': default: expected text for the help, found 0"),  # type: ignore[arg-type]
         (lambda: Task("", "title", "target"), "task '': name: expected letters"),

@@ -27,7 +27,7 @@ from shiftbench.metrics import regression as regression_of
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.resampling import SetTerms, Terms
-from shiftbench.scores.score import Role, System, Text
+from shiftbench.scores.score import Role, System, Text, require_role
 
 Labels = npt.NDArray[np.str_]
 Texts = Callable[[Index], Sequence[tuple[Text, ...]]]
@@ -487,6 +487,7 @@ def predicted(name: str, ensemble: Ensemble, targets: Any, *, role: Role, about:
 
 
 def _system(name: str, ensemble: Ensemble, role: Role, about: str = "") -> System:
+    require_role(name, role)
     return System(name, role, measures.headline(ensemble), _shown(ensemble, role), about)
 
 

@@ -25,11 +25,7 @@ SUBSETS = {"in": "In-domain", "shifted": "Shifted", "full": "Full"}
 
 @dataclass(frozen=True)
 class System:
-    """One row of the tables: an ensemble, its single models, a baseline, or an external model.
-
-    Raises:
-        SettingsError: for another role.
-    """
+    """One row of the tables: an ensemble, its single models, a baseline, or an external model."""
 
     name: str
     role: Role
@@ -37,9 +33,6 @@ class System:
     measures: tuple[str, ...] = ()
     about: str = ""
     caution: str = ""  # a sentence for the verdict if its scores are doubtful
-
-    def __post_init__(self) -> None:
-        require_role(self.name, self.role)
 
 
 @dataclass(frozen=True)
