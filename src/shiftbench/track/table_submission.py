@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -56,9 +57,14 @@ def parse(file: Path) -> dict[str, npt.NDArray[np.generic]]:
             return _of_predictions(predictions.load(file))
         frame = tables.read_table(file)
     except ShiftbenchError as error:
-        frame, numbers = whole_rows(file) if ".csv" in file.suffixes else (pl.DataFrame(), pl.Series())
         problems = list(error.problems)
-        if frame.height:
+        frame, numbers = pl.DataFrame(), None
+        if ".csv" in file.suffixes:
+            frame, numbers = whole_rows(file)
+        elif file.suffix == ".parquet":
+            with suppress(ShiftbenchError):  # the ids of a predictions file tell more
+                frame = tables.read_table(file)
+        if numbers is not None and frame.height:
             try:
                 _parse(frame, file.name, numbers)
             except ShiftbenchError as further:
