@@ -283,6 +283,7 @@ def test_a_report_in_a_notebook_is_its_first_screen_in_a_few_thousand_characters
     space = "\N{NO-BREAK SPACE}"
     for finding in screen.findings(report):
         shown = escape(finding.line).replace(" %", f"{space}%").replace(" → ", f"{space}→{space}")
+        shown = shown.replace("p &lt; ", f"p{space}&lt;{space}").replace("p = ", f"p{space}={space}")
         shown = re.sub("“(.*?)”", r"<b>\1</b>", shown)  # a page has names in bold
         assert shown in html.replace("\N{WORD JOINER}", "")
     assert "<script>" not in hostile()._repr_html_()

@@ -68,7 +68,7 @@ class Registry(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if (found := self._found(name)) is None:
-            raise UnknownNameError(self.kind, name, self.names(), failed=name in self._failed)
+            raise UnknownNameError(self.kind, name, self.names(), failed=isinstance(name, str) and name in self._failed)
         return found
 
     def __contains__(self, name: object) -> bool:
