@@ -51,9 +51,9 @@ NEEDING = ("curves", "parts")  # entries of a report that need an uncertainty
 class Options:
     """Options of a report; those that change a number are recorded in its recipe.
 
-    records: whether it may tell of single records. Without, as while labels are sealed, there are none behind the
-    scores (`Report.notable`), no features, no names of groups too small to show, and no curve with fewer than
-    `SMALLEST_SLICE` records between two points.
+    records: whether the report may show single records. If not, as while labels are sealed, `Report.notable` and the
+    shifts of features are empty, groups too small to show are not named, and curves have at least `SMALLEST_SLICE`
+    records between two points.
     """
 
     title: str = "Assessment"
