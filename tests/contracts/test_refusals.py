@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored, given, regression
 from shiftbench.ensembles import Gaussian
 from shiftbench.errors import ShiftbenchError
 from shiftbench.pipeline.study import Planned, require_tasks
 from shiftbench.scores import metric
+from shiftbench.scores.intervals import Settings
 from shiftbench.scores.metric import Metric
 from shiftbench.scores.resampling import SetTerms, Terms
-from shiftbench.track import Example, Option, Prepared, Task
+from shiftbench.track import Example, Option, Prepared, ScoredFiles, Task, assessing
 from shiftbench.track.paper.output import Paper
 from shiftbench.tracks import track
 
@@ -100,3 +102,66 @@ def test_flags_become_booleans_and_names_of_clusters_codes(clusters: Any) -> Non
     assert (~records.shifted).tolist() == [True, False, False]
     assert records.clusters is not None
     assert records.clusters.tolist() == [1, 0, 1]
+
+
+def reported(*splits: tuple[Records, list[Scored]]) -> None:
+    """Make a report, as every track's is made."""
+    build([*splits], Options(task="made_up", intervals=Settings(replicates=5)))
+
+
+def system(count: int, ids: list[str] | None = None) -> Scored:
+    """A system on so many records, named by its predictions."""
+    return dataclasses.replace(given("ours", np.arange(count), {"u": np.arange(count)}), ids=ids)
+
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "says"),
+    [
+        (
+            [(Records(3, "dev", ids=NAMES), [system(3)]), (Records(2, "eval", ids=["c", "d"]), [system(2)])],
+            r"dev, eval: ids: expected each record in one part, found 1 id in both \('c'\)\. Give every record an id",
+        ),
+        (
+            [(Records(3, "eval", ids=NAMES), [system(3, ["a", "x", "c"])])],
+            r"eval: ours: ids: .*, found 1 record without a prediction \('b'\) and 1 prediction of other records "
+            r"\('x'\)\. Line the predictions up with the records: `Predictions\.line_up\(ids\)`",
+        ),
+        ([(Records(3, ids=NAMES), [system(3, ["b", "a", "c"])])], "ours: ids: .*, found them in another order"),
+        (
+            [(Records(3, "eval"), [system(2)])],
+            "eval: ours: errors: expected those of 3 records, found 2. Score the predictions of these records alone.",
+        ),
+        (
+            [(Records(3), [dataclasses.replace(system(3), uncertainty={"u": np.zeros(2)})])],
+            "ours: uncertainty 'u': expected those of 3 records, found 2",
+        ),
+    ],
+)
+def test_records_and_systems_that_do_not_belong_together_are_refused(
+    splits: list[tuple[Records, list[Scored]]], says: str
+) -> None:
+    with pytest.raises(ShiftbenchError, match=says):
+        reported(*splits)
+
+
+def test_ids_that_fit_are_accepted_as_numbers_too_and_those_of_a_test_set_may_be_taken_again() -> None:
+    answered = np.array([True, False, True])
+    whole = (Records(3, "eval", ids=[1, 2, 3]), [dataclasses.replace(system(2, ["1", "3"]), answered=answered)])
+    reported(whole, (Records(2, "more", ids=[1, 2]), [system(2, ["1", "2"])]))
+    assert whole[1][0].select(np.array([0, 2])).ids is None
+
+
+def test_a_track_whose_parts_share_ids_is_refused_from_its_files(tmp_path: Path) -> None:
+    own = track("power")
+    parts = [(Records(2, split, ids=["1", "2"]), [system(2)]) for split in ("dev", "eval")]
+    options = Options(task=own.tasks[0].name)
+    shared = dataclasses.replace(
+        own, score_files=lambda predictions, truth, tasks, **how: [ScoredFiles(own.tasks[0], parts, options)]
+    )
+    with pytest.raises(ShiftbenchError, match="found 2 ids in both"):
+        shared.score(tmp_path, tmp_path, own.tasks[0])
+    with pytest.raises(ShiftbenchError, match="found 2 ids in both"):
+        assessing.require_scored(shared, {"ours": tmp_path}, tmp_path, own.tasks)

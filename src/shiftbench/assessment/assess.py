@@ -17,6 +17,7 @@ from shiftbench.assessment import curves
 from shiftbench.assessment.assessed import SMALLEST_SLICE, Assessed, Basis, Ends, Label, ends_of, in_canonical_order
 from shiftbench.assessment.comparison import Tested, compare
 from shiftbench.assessment.conformal import calibrated
+from shiftbench.assessment.consistency import require_consistent
 from shiftbench.assessment.feature_shift import moved
 from shiftbench.assessment.length import length_checked
 from shiftbench.assessment.notable import notable
@@ -124,10 +125,14 @@ def build(
         brief: only systems, numbers of records, scores, comparisons and warnings: nothing by slice or record, no
             curves.
         progress: called with (replicates done, replicates in all).
+
+    Raises:
+        ArrayError: as `consistency.require_consistent`.
     """
     if options.threshold is not None:
         check.threshold(options.threshold)
     retention.checked_rule(options.rule)
+    require_consistent(splits)
     tuple(METRICS)  # load all now, so that warnings about other packages do not enter the report
     parts = []
     with warnings.catch_warnings(record=True) as caught:

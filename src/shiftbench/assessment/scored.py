@@ -208,6 +208,8 @@ class Scored:
     length: [N], at least 0, of each record (tokens, words): its measures are checked for it.
     answered: [N] whether it answers a record (a forecast may have gaps); the arrays, and those of the single models,
         hold only these records. None if it answers all.
+    ids: of the records in the arrays, as the predictions name them: a report refuses others than `Records.ids`. None if
+        whoever made it has lined them up. Not kept in selections.
     """
 
     system: System
@@ -228,6 +230,7 @@ class Scored:
     drawn: tuple[Drawn, ...] = ()
     texts: Texts | None = None
     length: Vector | None = None
+    ids: Sequence[Any] | npt.NDArray[Any] | None = None
 
     @property
     def measure(self) -> str:
@@ -258,6 +261,7 @@ class Scored:
             drawn=tuple(each.select(own) for each in self.drawn),
             texts=self.texts and _of_selected(self.texts, np.arange(len(self.errors))[own]),
             length=None if self.length is None else self.length[own],
+            ids=None,
         )
 
     def with_set(self, name: str, terms: Callable[[Scored], SetTerms]) -> Scored:

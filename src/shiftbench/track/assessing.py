@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shiftbench.assessment.assess import build
+from shiftbench.assessment.consistency import require_consistent
 from shiftbench.pipeline.settings import Assessment
 from shiftbench.pipeline.study import Result, require_tasks
 from shiftbench.progress import Progress, silent
@@ -86,6 +87,8 @@ def _scored(
     tasks: Sequence[Task],
     names: Mapping[str, Sequence[str]] | None,
     progress: Progress | None,
-) -> Iterable[ScoredFiles]:
+) -> Iterator[ScoredFiles]:
     own: dict[str, Any] = {"names": names} if names else {}
-    return track.score_files(predictions, truth, tasks, progress=progress, **own)
+    for found in track.score_files(predictions, truth, tasks, progress=progress, **own):
+        require_consistent(found.parts)
+        yield found

@@ -378,7 +378,10 @@ class Track:
         return [(records, systems[0]) for records, systems in scored.parts]
 
 
+        from shiftbench.assessment.consistency import require_consistent
+
 def _problems(track: Track) -> Iterator[str]:
+        require_consistent(scored.parts)
     """Missing or invalid parts of a track."""
     if not track.name or files.name_of(track.name) != track.name:
         yield "name: expected letters, digits, dashes and underscores."
