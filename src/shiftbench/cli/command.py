@@ -94,11 +94,10 @@ def _group(kind: Any, given: dict[str, Any]) -> Any:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    words = [f"{option.word}/--no-{option.word[2:]}" if option.type is bool else option.word]
     is_name = option.type is str and "=" not in option.metavar  # NAME=VALUE is checked where it is split
     make = named if is_name else typer.Option
     info = make(
-        *words, help=option.explained, metavar=option.metavar or None, min=option.least,
+        "/".join(option.words), help=option.explained, metavar=option.metavar or None, min=option.least,
         autocompletion=starting(lambda: option.choices) if option.choices else None,
     )  # fmt: skip
     kind = list[option.type] if option.repeatable else option.type  # type: ignore[name-defined]

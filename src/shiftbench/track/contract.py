@@ -16,7 +16,7 @@ from shiftbench.errors import SettingsError, TableError, first_line, quoted
 from shiftbench.io import files
 from shiftbench.progress import Progress
 from shiftbench.track import calls
-from shiftbench.track.option import Option
+from shiftbench.track.option import Option, written
 from shiftbench.track.public_records import PublicRecords
 
 if TYPE_CHECKING:  # readers of files of strangers import this module, too, each in a fresh interpreter
@@ -31,16 +31,17 @@ if TYPE_CHECKING:  # readers of files of strangers import this module, too, each
 MANIFEST = "manifest.json"  # of a prepared folder, written last: if it exists, the rest is complete
 LONGEST_NAME = 64  # of a test set: folders and figures are named after it
 COMMANDS = ("example", "prepare", "run", "import", "show")  # commands for which a track may declare options
-TAKEN = {  # parameters of the commands of every track, so that no option of its own can be called like one of them
+TAKEN = {  # options and arguments of the commands of any track: none of its own can be called like one of them
     "example": ("rows", "seed", "out", "overwrite"),
     "prepare": ("source", "experiment", "executor", "workers", "out", "overwrite"),
     "run": (
         "data", "task", "preset", "method", "members", "experiment", "test_set", "executor", "workers", "gpus", "seed",
-        "rule", "replicates", "intervals", "full", "cores", "out", "overwrite",
+        "rule", "replicates", "intervals", "full", "cores", "out", "overwrite", "list_names",
     ),
     "import": ("source", "executor", "workers", "out", "overwrite"),
     "show": ("source", "out"),
 }  # fmt: skip
+TAKEN_WORDS = ("--help", "-h", "-o", "--list")  # on the command line, beside those by these names
 CALLS = {  # positional arguments that these functions are called with
     "example": ("path", "rows", "seed", "progress"), "prepare": ("source", "folder"), "open_prepared": ("folder",),
     "run": ("prepared", "tasks", "options"), "score_files": ("predictions", "truth", "tasks"),
@@ -402,10 +403,13 @@ def _problems(track: Track) -> Iterator[str]:
         if not isinstance(values, (tuple, list)) or not all(isinstance(each, kind) for each in values):
             yield f"{part}: expected a tuple of `{kind.__name__}`, found {quoted(values)}. One alone needs a comma."
             return
-    for what, words in {"tasks": [task.name for task in track.tasks],
-                        **{f"options of {command}": [*TAKEN.get(command, ()), *(each.name for each in own)]
-                           for command, own in track.options.items()}}.items():  # fmt: skip
-        if twice := [name for name, count in Counter(words).items() if count > 1]:
+    named = {"tasks": [task.name for task in track.tasks]}
+    for command, own in track.options.items():
+        names = TAKEN.get(command, ())
+        words = [*TAKEN_WORDS, *map(written, names), *(word for each in own for word in each.words)]
+        named[f"options of {command}"] = [*names, *(each.name for each in own), *words]
+    for what, every in named.items():
+        if twice := [name for name, count in Counter(every).items() if count > 1]:
             found = ", ".join(map(repr, twice))
             yield f"{what}: expected new names, found {found}, here twice or of the command itself. Choose others."
     functions = {

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import keyword
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from shiftbench.errors import SettingsError, quoted
 
 TYPES = (str, int, float, bool, Path)
+
+
+def written(name: str) -> str:
+    """The option of a keyword argument of this name, as written on the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Option:
             problems.append(f"option {self.name!r}: expected one of the types {known}, found {self.type!r}.")
         if not self.help.strip():
             problems.append(f"option {self.name!r}: expected help, found none. Describe its purpose.")
+        if self.flag and not re.fullmatch("--[A-Za-z0-9][A-Za-z0-9-]*", self.flag):
+            problems.append(f"option {self.name!r}: flag: expected one such as --what, found {quoted(self.flag)}.")
         if not isinstance(self.default, str):
             problems.append(
                 f"option {self.name!r}: default: expected text for the help, found {quoted(self.default)}. Write it as "
@@ -55,7 +63,12 @@ class Option:
     @property
     def word(self) -> str:
         """The option as written on the command line."""
-        return self.flag or f"--{self.name.replace('_', '-')}"
+        return self.flag or written(self.name)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The option, and the opposite of a switch."""
+        return (self.word, f"--no-{self.word[2:]}") if self.type is bool else (self.word,)
 
     @property
     def explained(self) -> str:
