@@ -24,7 +24,7 @@ def widest(monkeypatch: pytest.MonkeyPatch) -> Track:
         name="widest",
         options={},
         example=Example(lambda path, rows, seed, progress: path, "widest.npz"),
-        prepare=lambda source, folder, **own: None,
+        prepare=lambda source, folder, **own: own["made"],
         run=lambda prepared, tasks, options, **how: [],
         spreads=("prepare", "run", "import"),
         gpus=True,

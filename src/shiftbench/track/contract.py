@@ -375,14 +375,14 @@ class Track:
         Raises:
             ShiftbenchError: listing the problems of all files.
         """
+        from shiftbench.assessment.consistency import require_consistent
+
         (scored,) = self.score_files({name or predictions.stem: predictions}, truth, [task])
+        require_consistent(scored.parts)
         return [(records, systems[0]) for records, systems in scored.parts]
 
 
-        from shiftbench.assessment.consistency import require_consistent
-
 def _problems(track: Track) -> Iterator[str]:
-        require_consistent(scored.parts)
     """Missing or invalid parts of a track."""
     if not track.name or files.name_of(track.name) != track.name:
         yield "name: expected letters, digits, dashes and underscores."
@@ -404,10 +404,10 @@ def _problems(track: Track) -> Iterator[str]:
             yield f"{part}: expected a tuple of `{kind.__name__}`, found {quoted(values)}. One alone needs a comma."
             return
     named = {"tasks": [task.name for task in track.tasks]}
-    for command, own in track.options.items():
-        names = TAKEN.get(command, ())
-        words = [*TAKEN_WORDS, *map(written, names), *(word for each in own for word in each.words)]
-        named[f"options of {command}"] = [*names, *(each.name for each in own), *words]
+    for command, options in track.options.items():
+        used = [*TAKEN.get(command, ()), *(each.name for each in options)]
+        words = [*map(written, TAKEN.get(command, ())), *(word for each in options for word in each.words)]
+        named[f"options of {command}"] = [*used, *TAKEN_WORDS, *words]
     for what, every in named.items():
         if twice := [name for name, count in Counter(every).items() if count > 1]:
             found = ", ".join(map(repr, twice))
