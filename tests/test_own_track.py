@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -65,32 +66,37 @@ def test_the_package_is_small() -> None:
 
 
 def test_it_goes_through_every_command(own: Own, tmp_path: Path) -> None:
-    run = own.run
-    run("example", "digits", "--rows", 900, "--noise", 1.0, "--out", "digits.npz")
-    assert "next: shiftbench run digits --data prepared" in run("prepare", "digits", "digits.npz", "--out", "prepared")
-    run("run", "digits", "--data", "prepared", "--out", "run", "--replicates", 100)
-    report = tmp_path / "run/digit/report/report.json"
+    run, data, made = own.run, "shiftbench-digits-data", "shiftbench-digits"  # where commands write by themselves
+    run("example", "digits", "--rows", 900, "--noise", 1.0)
+    assert f"next: shiftbench run digits --data {data}" in run("prepare", "digits", "digits.npz")
+    run("run", "digits", "--data", data, "--replicates", 100)
+    report = tmp_path / made / "digit/report/report.json"
     worst = score(report, "worst_digit", "shifted")
     assert worst["low"] <= worst["value"] <= worst["high"]
     accuracy = {side: score(report, "accuracy", side)["value"] for side in ("in", "shifted")}
     assert accuracy["in"] > accuracy["shifted"] + 0.1
     assert 1 - worst["value"] < accuracy["shifted"]
 
-    predicted = "run/predictions/eval/centroids.parquet"
-    run("assess", predicted, "--track", "digits", "--data", "prepared", "--out", "assessed", "--replicates", 50)
+    predicted = f"{made}/predictions/eval/centroids.parquet"
+    run("assess", predicted, "--track", "digits", "--data", data, "--out", "assessed", "--replicates", 50)
     assert score(tmp_path / "assessed/digit/report.json", "worst_digit", "shifted")["value"] == worst["value"]
     assert (tmp_path / "assessed/digit/pictures/digits.png").is_file()
     shutil.copy(tmp_path / predicted, tmp_path / "other.parquet")
     run(
-        "compare", predicted, "other.parquet", "--name", "A,B", "--track", "digits", "--data", "prepared",
+        "compare", predicted, "other.parquet", "--name", "A,B", "--track", "digits", "--data", data,
         "--out", "compared", "--replicates", 50,
     )  # fmt: skip
     compared = json.loads((tmp_path / "compared/digit/report.json").read_text("utf-8"))
     assert {row["difference"] for row in compared["comparisons"]} == {0.0}
-    assert "no results that can be compared with printed ones" in run("tables", "digits", "run", "--out", "tables")
-    assert "Table 1, own: Errors" in run("tables", "digits", "run", "--out", "tables", "--full")
-    run("show", "digits", "digits.npz", "--out", "shown")
-    assert (tmp_path / "shown/digits.png").is_file()
+    assert "no results that can be compared with printed ones" in run("tables", "digits", made)
+    assert "Table 1, own: Errors" in run("tables", "digits", made, "--full")
+    run("show", "digits", "digits.npz")
+    for command in ("example", "prepare", "run", "show"):
+        shown = " ".join(run(command, "digits", "--help").split())
+        (default,) = re.findall(r"Output path; default: (\S+)\.", shown)
+        assert (tmp_path / default).exists()
+    assert (tmp_path / "shiftbench-show/digits.png").is_file()
+    assert (tmp_path / "shiftbench-digits-tables/tables.csv").is_file()
 
 
 @pytest.mark.parametrize("command", ["example", "prepare", "run", "show"])
@@ -120,3 +126,7 @@ def test_bad_input_is_refused_in_a_sentence(own: Own, tmp_path: Path) -> None:
         *compare, "prepared"
     )
     assert "digits.npz: expected a prepared folder" in own.refused(*compare, "digits.npz")
+    assert (
+        "error: digits: expected a track with printed results, found one without any. Name runs: `shiftbench tables "
+        "digits FOLDER`." in own.refused("tables", "digits")
+    )

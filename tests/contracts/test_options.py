@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shiftbench import tracks
-from shiftbench.cli import forms
+from shiftbench.cli import forms, preparing
 from shiftbench.errors import SettingsError
 from shiftbench.track import Example, Import, Option, Show, Track
 from shiftbench.track.contract import COMMANDS, TAKEN, TAKEN_WORDS
@@ -57,7 +59,7 @@ def test_names_that_options_may_not_take_are_those_of_the_command(widest: Track,
     [
         (Option("id", str, "Ids", flag="--data"), "'--data'"),
         (Option("list", str, "Names"), "'--list'"),
-        (Option("list_names", bool, "Names"), "'list_names', '--list-names'"),
+        (Option("list_names", bool, "Names"), "'list_names'"),
         (Option("help", bool, "Help"), "'--help'"),
     ],
 )
@@ -78,3 +80,37 @@ def test_an_option_that_is_the_opposite_of_a_switch_is_refused() -> None:
         )
     with pytest.raises(SettingsError, match="'x': flag: expected one such as --what, found '-x'"):
         Option("x", int, "Help", flag="-x")
+
+
+@pytest.mark.parametrize(
+    ("drawn", "found"),
+    [(None, "None"), ({"scene": "scene.png"}, r"\{'scene': 'scene.png'\}"), ([Path("a")], r"\[.*\]")],
+)
+def test_what_a_track_draws_is_a_mapping_of_paths(
+    widest: Track, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drawn: Any, found: str
+) -> None:
+    shown = dataclasses.replace(widest, show=Show(lambda file, folder, **own: drawn, "a file"))
+    (tmp_path / "scene").touch()
+    says = f"track 'widest': show: expected `draw` to return what it drew → path, found {found}"
+    with pytest.raises(SettingsError, match=says):
+        preparing.show(shown, tmp_path / "scene", tmp_path / "out")
+
+
+def told_defaults(command: str, act: Any) -> str:
+    """The help of the option that says where a command writes; empty if it has none."""
+    option = inspect.signature(act).parameters.get("to" if command == "fetch" else "out")
+    return option.annotation.__metadata__[0].help if option else ""
+
+
+def test_help_tells_where_each_command_writes() -> None:
+    for command, act, _ in forms.commands():
+        assert re.search(r"default: \S+|\[shiftbench-\S+\]|^$", told_defaults(command, act)), command
+
+
+@pytest.mark.parametrize("name", tracks.names())
+def test_help_on_a_track_leaves_nothing_of_the_default_open(name: str) -> None:
+    for command, _, kind in forms.commands():
+        if kind is not None and command != "import":
+            told = re.findall(r"default: (\S+?)\.?(?= |$)", told_defaults(command, kind.form(name)))
+            assert len(told) == 1, command
+            assert not re.search("[A-Z]{4}", Path(told[0]).name)

@@ -118,7 +118,7 @@ def assess(
 
     With --track and --data: from predictions for a track, in its own format.
     """
-    folder = given.out or Path(f"shiftbench-{file.name.split('.')[0]}-report")
+    folder = given.out or o.out_path("assess", file=file.name.split(".")[0])
     if given.track is not None:
         _track_reports([file], (), given, folder)
     else:
@@ -136,7 +136,7 @@ def compare(
 
     With --track and --data: of predictions for a track, in its own format.
     """
-    folder = given.out or Path("shiftbench-comparison")
+    folder = given.out or o.out_path("compare")
     if problem := _not_several(files):
         with together(folder, "compare", overwrite=given.overwrite):
             raise SettingsError(problem)
@@ -486,7 +486,11 @@ def tables(
     only: Printed,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Also write them to this file; with runs, tables and figures to this folder."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Also write them to this file; with runs, tables and figures to a folder [shiftbench-TRACK-tables].",
+        ),
     ] = None,
     overwrite: o.Overwrite = False,
     full: Annotated[bool, typer.Option("--full", help="Print every table, not only a summary.")] = False,

@@ -63,7 +63,7 @@ def example(
 
     if what != TABLE:
         raise UnknownNameError("example", what, [TABLE, *tracks.names()])
-    path = out or Path("table.parquet")
+    path = out or o.out_path("example", example=f"{TABLE}.parquet")
     with single_file.replacing(path, f"example {TABLE}", overwrite=overwrite) as replaces:
         _require_new_settings(made.paths(path)[1], replaceable=made.replaceable(path), overwrite=replaces)
         table, settings = made.write(path, rows=rows, seed=seed or 0)
@@ -85,7 +85,7 @@ def example_of(
     from shiftbench.io.tables import single_file
 
     kind, rows = track.example, own.pop("rows", None)
-    path = out or Path(kind.name)
+    path = out or o.out_path("example", example=kind.name)
     with ExitStack() as stack:
         if kind.is_folder:  # its writer refuses folders with other files
             _require_new(path, overwrite=overwrite)
@@ -167,7 +167,7 @@ def run_of(
     """From a track's data to a report: prepare the data if necessary, run every task, fill the paper's tables."""
     task, experiment = own.pop("task", None), own.pop("experiment", None)
     tasks = [entry for entry in track.tasks if task in (None, entry.name)]
-    folder, command = out or Path(f"shiftbench-{track.name}"), f"run {track.name}"
+    folder, command = out or o.out_path("run TRACK", track=track.name), f"run {track.name}"
     computing = o.Computing(cores, **{each.name: own.pop(each.name) for each in _computing(track) if each.name in own})
     given = {name: own.pop(name, None) for name in ("method", "preset", "test_set")}
     with together(folder, command, overwrite=overwrite, resumes=True, inputs=[data] if data else []):
@@ -369,7 +369,7 @@ def track_tables(name: str, runs: list[Path], out: Path | None, *, full: bool) -
         screen(usual=140, least=100).print(chosen.paper.shown(reports))
     else:
         screen().print(chosen.paper.summary(reports))
-    folder = out or Path(f"shiftbench-{name}-tables")
+    folder = out or o.out_path("tables", track=name)
     with adding(folder, "tables") as place:
         written = chosen.paper.write(reports, place)["html"].relative_to(place)
     if not full:

@@ -39,11 +39,10 @@ def flat(
     """A function for typer: groups of options are expanded, and `**own` is replaced by a track's options.
 
     options: passed as keyword arguments if given. first: a fixed first argument, which the command line then omits.
-    listing: prints the names that options take, for an option --list. arguments: parameter → the annotation that
-    replaces its own.
+    listing: prints the names that options take, for an option --list. arguments: parameter, also one of a group → the
+    annotation that replaces its own.
     """
     hints = get_type_hints(function, localns=dict.fromkeys(("Track", "Import"), object), include_extras=True)
-    hints |= arguments
     declared = list(inspect.signature(function).parameters.values())[0 if first is None else 1 :]
     shown, groups = list[inspect.Parameter](), dict[str, Any]()
     for each in declared:
@@ -55,6 +54,7 @@ def flat(
             shown += _options(hint)
         else:
             shown.append(each.replace(annotation=hint, kind=each.KEYWORD_ONLY))
+    shown = [each.replace(annotation=arguments.get(each.name, each.annotation)) for each in shown]
     place = next((place for place, each in enumerate(shown) if each.name == "out"), len(shown))
     shown[place:place] = [_parameter(option) for option in options]
     if listing is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shiftbench.track import Option, Track
 
 To = Annotated[
-    Path | None, typer.Option("--to", help="Folder for it [$SHIFTBENCH_DATA or the user's cache, then the track].")
+    Path | None, typer.Option("--to", help="Folder for it; default: TRACK in $SHIFTBENCH_DATA or the user's cache.")
 ]
 Accept = Annotated[bool, typer.Option("--accept-licence", help="You have read the licence and accept it.")]
 Url = Annotated[str | None, typer.Option("--url", help="Download the archive from this address.")]
@@ -36,6 +36,12 @@ def options(track: Track) -> tuple[Option, ...]:
 
     known = tuple(archive.name for archive in track.archives)
     return (Option("archive", str, "Which archive", default=known[0], choices=known, flag="--what"),) if known else ()
+
+
+def arguments(track: Track) -> dict[str, Any]:
+    """The option --to of `fetch` with its default for a track."""
+    about = f"Folder for it; default: {_folder(track)} ($SHIFTBENCH_DATA or the user's cache)."
+    return {"to": Annotated[Path | None, typer.Option("--to", help=about)]}
 
 
 def fetch(
@@ -60,7 +66,7 @@ def fetch(
     archive = next(each for each in archives if each.name == own.get("archive", archives[0].name))
     if url is not None:
         archive = replace(archive, url=url, agreement=None)
-    folder = to or fetching.default_folder() / track.name
+    folder = to or _folder(track)
     there = not archive.agreement or (folder / archive.file).exists()
     accepted = accept_licence or fetching.accepted(archive, folder) or (there and _accepts(archive))
     with _bytes_bar() as progress:
@@ -79,6 +85,12 @@ def fetch(
         unpacks = f"shiftbench fetch {track.name} --what {archive.name} --to {{folder}} --unpack"
         then = archive.then if unpack or not archive.unpacked else unpacks
         say(f"next:   {then.format(path=shlex.quote(str(fetched.path)), folder=shlex.quote(str(folder)))}")
+
+
+def _folder(track: Track) -> Path:
+    from shiftbench.io import fetch as fetching
+
+    return fetching.default_folder() / track.name
 
 
 def _list(archives: tuple[Archive, ...]) -> None:

@@ -158,7 +158,7 @@ def run(
         chosen = given.settings(table)
         if refused:
             pipeline.require_valid(chosen)
-    folder = work.out or Path(f"shiftbench-{Path(chosen.table).name.split('.')[0]}-{chosen.target}")
+    folder = work.out or o.out_path("run", table=Path(chosen.table).name.split(".")[0], target=chosen.target)
     inputs = [*map(Path, (chosen.table, *chosen.test_sets.values())), *([given.config] if given.config else [])]
     with working(folder, "run", work.computing, overwrite=work.overwrite, inputs=inputs, settings=chosen) as (
         place, cores, progress,
@@ -204,7 +204,7 @@ def partition(
         if refused:
             frame, _ = read()
             pipeline.own_ids(pipeline.kept_apart(rules, clusters=clusters, cut=cut), frame)
-    folder = out or Path(f"shiftbench-{table.name.split('.')[0]}-partition")
+    folder = out or o.out_path("partition", table=table.name.split(".")[0])
     inputs = [table, *([config] if config else [])]
     with (
         writing(folder, "partition", overwrite=overwrite, inputs=inputs, settings=chosen, tell=note) as place,
@@ -246,7 +246,7 @@ def fit(
         if refused:
             pipeline.fit_job(chosen, folder)
     name = settings.title(chosen.methods[0]) if chosen.methods else settings.DEFAULT_METHOD
-    model = work.out or folder.parent / f"{folder.name}-{name}"
+    model = work.out or folder.parent / o.out_path("fit", folder=folder.name, method=name)
     inputs = [folder, *([given.config] if given.config else [])]
     with working(model, "fit", work.computing, overwrite=work.overwrite, inputs=inputs, settings=chosen) as (
         place, cores, progress,
@@ -269,7 +269,7 @@ def predict(
     from shiftbench.methods import fitted_folder
     from shiftbench.pipeline import cost
 
-    path = out or Path(f"{table.name.split('.')[0]}-predictions.parquet")
+    path = out or o.out_path("predict", table=table.name.split(".")[0])
     fitted_folder.read(model)  # refused here rather than by workers
     with computed(computing, path.parent, model) as cores, progress_bar() as progress:
         predicted = pipeline.predict_table(

@@ -11,7 +11,7 @@ import typer
 
 from shiftbench.cli import assessing, benchmarking, challenging, fetching, fitting, listing, preparing, serving
 from shiftbench.cli.command import Act, TrackCommand, by_track, flat
-from shiftbench.cli.options import out_default, starting, track_names
+from shiftbench.cli.options import OUTS, out_option, starting, track_names
 from shiftbench.errors import SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -38,36 +38,44 @@ FORMAT = Annotated[
 def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     """Each command's name, its function without a track, and its class."""
     run = _by_track(
-        benchmarking.run_of, benchmarking.run_options, listing=listing.of_track, otherwise="a table of your own"
+        benchmarking.run_of,
+        benchmarking.run_options,
+        lambda track: {"out": out_option("run TRACK", track=track.name)},
+        listing=listing.of_track,
+        otherwise="a table of your own",
     )
-    yield "run", flat(fitting.run, listing=listing.of_runs), run
+    yield "run", flat(fitting.run, listing=listing.of_runs, out=out_option("run")), run
     listings = {"assess": listing.of_assessments, "compare": listing.of_assessments, "fit": listing.of_fits}
     plain: tuple[Any, ...] = (
         assessing.assess, assessing.compare, fitting.partition, fitting.fit, fitting.predict, assessing.report,
         assessing.tables,
     )  # fmt: skip
     for act in plain:
-        yield act.__name__, flat(act, listing=listings.get(act.__name__)), None
+        name = act.__name__
+        own = {"out": out_option(name)} if name in OUTS and name != "tables" else {}
+        yield name, flat(act, listing=listings.get(name), **own), None
     example = _by_track(
         benchmarking.example_of,
         benchmarking.example_options,
-        lambda track: {"out": out_default(track.example.name)},
+        lambda track: {"out": out_option("example", example=track.example.name)},
         others=(benchmarking.TABLE,),
         otherwise=benchmarking.TABLE,
     )
-    yield "example", flat(benchmarking.example, out=out_default(f"{benchmarking.TABLE}.parquet")), example
+    table = out_option("example", example=f"{benchmarking.TABLE}.parquet")
+    yield "example", flat(benchmarking.example, out=table), example
     about_tracks: tuple[Any, ...] = (
-        (fetching.fetch, fetching.options, None),
-        (preparing.prepare, preparing.options, None),
+        (fetching.fetch, fetching.options, fetching.arguments),
+        (preparing.prepare, preparing.options, lambda track: {"out": out_option("prepare", track=track.name)}),
         (preparing.show, lambda track: track.options.get("show", ()), preparing.show_arguments),
     )
     for of_track, options, arguments in about_tracks:
         kind = _by_track(of_track, options, arguments, is_only=True)
-        yield of_track.__name__, flat(of_track, track=TRACK), kind
+        name = of_track.__name__
+        yield name, flat(of_track, track=TRACK, **({"out": out_option(name)} if name in OUTS else {})), kind
     imports = by_track(
         _import, names=lambda: [*_imports()], is_only=True, noun="format", explain=staticmethod(_not_a_format)
     )
-    yield "import", flat(preparing.import_data, form=FORMAT), imports
+    yield "import", flat(preparing.import_data, form=FORMAT, out=out_option("import")), imports
     for act in (serving.serve, serving.submit, serving.verify):
         yield act.__name__, flat(act), None
 
@@ -99,7 +107,7 @@ def _by_track(
 def _import(name: str) -> Act:
     track, form = _imports()[name]
     options = (*track.options.get("import", ()), *preparing.spreading(track, "import"))
-    return flat(preparing.import_data, options, form)
+    return flat(preparing.import_data, options, form, out=out_option("import", format=name))
 
 
 def _not_a_format(name: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from string import Formatter
 from typing import Annotated, Any
 
 import typer
@@ -74,12 +75,27 @@ def track_names() -> Sequence[str]:
 named = partial(typer.Option, callback=_filled)  # an option whose value is a name, a list of names or a condition
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ, Arrow or JSON-lines file.", show_default=False)]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output path; default: shiftbench-… here.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output path.")]  # each command tells its default
 
 
-def out_default(name: str) -> Any:
-    """The option --out of a command whose default is known."""
-    return Annotated[Path | None, typer.Option("--out", "-o", help=f"Output path; default: {name}.")]
+OUTS = {  # command → its default output path
+    "run": "shiftbench-{table}-{target}", "run TRACK": "shiftbench-{track}", "example": "{example}",
+    "prepare": "shiftbench-{track}-data", "import": "shiftbench-{format}", "show": "shiftbench-show",
+    "partition": "shiftbench-{table}-partition", "fit": "{folder}-{method}", "predict": "{table}-predictions.parquet",
+    "assess": "shiftbench-{file}-report", "compare": "shiftbench-comparison", "tables": "shiftbench-{track}-tables",
+}  # fmt: skip
+
+
+def out_path(command: str, **names: str) -> Path:
+    """Where a command writes if --out is not given."""
+    return Path(OUTS[command].format(**names))
+
+
+def out_option(command: str, **names: str) -> Any:
+    """The option --out with its default; names that are not known yet stand in capitals."""
+    parts = {name for _, name, _, _ in Formatter().parse(OUTS[command]) if name}
+    default = out_path(command, **{part: part.upper() for part in parts} | names)
+    return Annotated[Path | None, typer.Option("--out", "-o", help=f"Output path; default: {default}.")]
 
 
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file of settings; options override it.")]

@@ -69,7 +69,7 @@ def prepare(track: Track, source: Source, out: o.Out = None, overwrite: o.Overwr
     """Check a track's data, convert them to a fast format, and divide them into partitions."""
     from shiftbench.track import MANIFEST, BatchJob
 
-    folder = out or Path(f"shiftbench-{track.name}-data")
+    folder = out or o.out_path("prepare", track=track.name)
     require_outside(source, folder)
     require_executor(own)
     if track.experiments:
@@ -165,7 +165,7 @@ def _say_prepared(name: str, prepared: Prepared) -> None:
 
 def import_data(form: Import, source: Foreign, out: o.Out = None, overwrite: o.Overwrite = False, **own: Any) -> None:
     """Convert data of another benchmark to a track's format; an interrupted import is resumed."""
-    folder = out or Path(f"shiftbench-{form.name}")
+    folder = out or o.out_path("import", format=form.name)
     require_outside(source, folder)
     require_executor(own)
     damaged: ShiftbenchError | None = None
@@ -188,11 +188,12 @@ def import_data(form: Import, source: Foreign, out: o.Out = None, overwrite: o.O
 
 
 def show_arguments(track: Track) -> dict[str, Any]:
-    """The name of the argument of `show` for a track."""
+    """The name of the argument of `show` for a track, and where it draws."""
+    out = {"out": o.out_option("show")}
     if track.show is None:
-        return {}
+        return out
     argument = typer.Argument(metavar=track.show.metavar, help=track.show.about, show_default=False)
-    return {"source": Annotated[Path, argument]}
+    return {"source": Annotated[Path, argument], **out}
 
 
 def show(track: Track, source: Drawn, out: o.Out = None, **own: Any) -> None:
@@ -202,7 +203,7 @@ def show(track: Track, source: Drawn, out: o.Out = None, **own: Any) -> None:
     if not source.is_file() and not (track.show.folders and source.is_dir()):
         wanted = "a file or folder" if track.show.folders else "a file"
         raise TableError(f"{source}: expected {wanted}, found {'a folder' if source.is_dir() else 'nothing'} there.")
-    folder = out or Path("shiftbench-show")
+    folder = out or o.out_path("show")
     with adding(folder, "show", prunes=False) as place, progress_bar() as progress:
         paths = track.show.draw(source, place, progress=progress, **own)
         if not (isinstance(paths, Mapping) and all(isinstance(path, Path) for path in paths.values())):

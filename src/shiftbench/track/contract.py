@@ -410,7 +410,7 @@ def _problems(track: Track) -> Iterator[str]:
         named[f"options of {command}"] = [*used, *TAKEN_WORDS, *words]
     for what, every in named.items():
         if twice := [name for name, count in Counter(every).items() if count > 1]:
-            found = ", ".join(map(repr, twice))
+            found = ", ".join(repr(name) for name in twice if name not in {*map(written, twice)})
             yield f"{what}: expected new names, found {found}, here twice or of the command itself. Choose others."
     functions = {
         "example": getattr(track.example, "write", None), "prepare": track.prepare,
