@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -131,12 +131,11 @@ def add(folder: Path, terms: Terms, build: Build) -> str:
         new = there or Challenge(
             _slug(folder.name), terms.title, terms.about, (), sign_up=terms.sign_up, rules=terms.rules
         )
-        if there is None:
-            definition.write(root / definition.FILE, replace(new, boards=(board,)))
-            manifest.seal(root)
+        definition.write(root / definition.FILE, replace(new, boards=(board,)))
+        manifest.require(root, definition.read(root / definition.FILE))
         _move(root, folder, board.slug)
         definition.write(folder / definition.FILE, replace(new, boards=(*new.boards, board)))
-    return manifest.seal(folder)
+    return manifest.seal(folder, exposed=False)
 
 
 def _slug(name: str) -> str:
@@ -217,13 +216,24 @@ def from_files(
                 _copy(path, place.baseline(phase, f"{name}{''.join(path.suffixes[-2:])}"))
         if public is not None:
             _copy(public, place.public() if public.is_dir() else place.public(public.name))
-            there = {phase: truth for phase, truth in truths.items() if truth.exists()}
-            problems += exposure.problems(place.public(), there, forms.target(board))
+            if problems or track == TABLE:  # `add` looks for labels as they are sealed
+                problems += exposure.problems(place.public(), _labels(board, truths, tables=bool(problems)))
         if problems:
             raise SettingsError(*dict.fromkeys(problems))
         return board
 
     return build
+
+
+def _labels(board: Board, truths: Mapping[str, Path], *, tables: bool) -> list[exposure.Labels]:
+    """The labels as an organiser has them, if they can be read; tables: whether their columns are of interest."""
+    found = []
+    for phase, truth in truths.items():
+        with suppress(ShiftbenchError):
+            if truth.exists():
+                told = forms.labels(board, truth)
+                found.append(exposure.Labels(phase, truth, told if tables else dict.fromkeys(told, ())))
+    return found
 
 
 def _sealed(place: Place, phase: str, truth: Path, *, table: bool) -> Path:
@@ -263,15 +273,29 @@ def of_folder(terms: Terms, folder: Path, track: str) -> Build:
     """A board from a folder: PHASE/truth or PHASE/truth.* are labels, PHASE/NAME.* predictions, public/ for everybody.
 
     Raises:
-        SettingsError: if no folder in it has labels.
+        SettingsError: if no folder in it has labels; naming each that has none, and files of one name.
     """
     phases = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name != manifest.PUBLIC]
-    truths, baselines = dict[str, Path](), dict[str, dict[str, Path]]()
+    truths, baselines, problems = dict[str, Path](), dict[str, dict[str, Path]](), list[str]()
     for phase in phases:
-        named = {path.name.split(".")[0]: path for path in sorted(phase.iterdir()) if not path.name.startswith(".")}
+        held = [path for path in sorted(phase.iterdir()) if not path.name.startswith(".")]
+        named = {path.name.split(".")[0]: path for path in held}
+        problems += [
+            f"{phase}: expected one file called {name}, found {', '.join(same)}. Rename one; names end at a dot."
+            for name in named
+            if len(same := [path.name for path in held if path.name.split(".")[0] == name]) > 1
+        ]
         if manifest.TRUTH in named:
             truths[phase.name] = named.pop(manifest.TRUTH)
             baselines[phase.name] = named
+        elif not phase.name.startswith("."):
+            some = ", ".join(path.name for path in held[:3]) + ", …" * (len(held) > 3)
+            problems.append(
+                f"{phase}: expected labels called {manifest.TRUTH} or {manifest.TRUTH}.*, found {some or 'none'}. "
+                "Rename them, or move the folder elsewhere if it is no phase."
+            )
+    if truths and problems:
+        raise SettingsError(*problems)
     if not truths:
         raise SettingsError(
             f"{folder}: expected folders of phases with labels, such as {EVALUATION}/truth.csv, found none. Make one."

@@ -1,82 +1,163 @@
-"""Labels that lie among what participants download, by mistake."""
+"""Labels that lie among what participants download, by mistake: as they are, in archives, or in tables of any format.
+
+What it takes: of a file no more than a block is in memory, of a table a row of each sealed record (`told_targets`). Of
+files, members of zip archives and gzip files only those are read that have the size of a label file, or are tables;
+other archives are unpacked once, as streams. `check` reads all files for their hashes anyway.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-import polars as pl
-
-from shiftbench.errors import ShiftbenchError
-from shiftbench.io import files, tables
+from shiftbench.challenge import told_targets
+from shiftbench.challenge.contents import BROKEN, Content, contents
+from shiftbench.challenge.told_targets import Targets
+from shiftbench.errors import ShiftbenchWarning
 from shiftbench.io.tables.reading import is_table
 
-FEWEST = 10  # records of which another column than the target may not have all targets
+MOST_NAMED = 3  # of what one public file holds
+_BLOCK = 2**20
 
 
-def problems(public: Path, truths: Mapping[str, Path], target: str) -> list[str]:
-    """Which files for participants are the labels of a phase, or have its targets beside its ids.
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a phase.
+
+    truth: a file or folder. told: the files of it that tell labels, with their columns of targets if they are tables;
+    empty of a folder of which it is not known: then it counts only if all of its files are public.
+    """
+
+    phase: str
+    truth: Path
+    told: Mapping[Path, Sequence[str]]
+
+
+def problems(public: Path, labels: Sequence[Labels]) -> list[str]:
+    """Which files for participants hold labels of a phase; a warning tells what could not be looked through.
 
     Args:
         public: a folder of files.
-        truths: phase → its labels, a file or a folder.
-        target: the column of targets in labels that are tables.
+        labels: of all phases.
     """
-    held = [path for path in sorted(public.rglob("*")) if path.is_file() and not path.is_symlink()]
-    hashes = {path: files.sha256(path) for path in held}
-    found = list[str]()
-    for phase, truth in truths.items():
-        wrong = dict(_copies(truth, hashes))
-        if (labels := _table(truth)) is not None and {"id", target} <= {*labels.columns}:
-            wrong = {**dict(_told(labels, target, held)), **wrong}
-        found += [
-            f"public/{path.relative_to(public).as_posix()}: expected what everybody may see, found {what} of the phase "
-            f"{phase}. Remove it."
-            for path, what in wrong.items()
-        ]
-    return found
+    known, found = _Known(), dict[tuple[str, str], dict[str, None]]()
+    for each in labels:
+        known.add(each)
+    with tempfile.TemporaryDirectory(prefix="shiftbench-exposure-") as aside:
+        for path in sorted(public.rglob("*")):
+            if not path.is_file() or path.is_symlink():
+                continue
+            shown = f"public/{path.relative_to(public).as_posix()}"
+            for phase, what in _held(path, shown, known, Path(aside)):
+                found.setdefault((shown, phase), {})[what] = None
+    for phase, whole in known.wholes.items():
+        if whole and {*whole} == {each for each in whole if each in known.met}:
+            for shown in dict.fromkeys(place for each in whole for place in known.met[each]):
+                found.setdefault((shown, phase), {})["the sealed labels"] = None
+    return [
+        f"{shown}: expected what everybody may see, found {_some(list(what))} of the phase {phase}. Remove it."
+        for (shown, phase), what in found.items()
+    ]
 
 
-def _copies(truth: Path, hashes: Mapping[Path, str]) -> Iterator[tuple[Path, str]]:
-    """Files that are the labels; of a folder, which has inputs, too, only if all of its files are there."""
-    parts = [path for path in truth.rglob("*") if path.is_file()] if truth.is_dir() else [truth]
-    own = {files.sha256(path) for path in parts}
-    if own and own <= {*hashes.values()}:
-        yield from ((path, "the sealed labels") for path, each in hashes.items() if each in own)
+def _some(found: Sequence[str]) -> str:
+    more = len(found) - MOST_NAMED
+    return ", ".join(found[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _told(labels: pl.DataFrame, target: str, held: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Tables with a column that has the target of each record that they share with the labels."""
-    own = labels.select(pl.col("id").cast(pl.String), pl.col(target).alias("\0")).drop_nulls()
-    for path in held:
-        table = _table(path)
-        if table is None or "id" not in table.columns or not tables.is_label(table["id"].dtype):
+@dataclass
+class _Known:
+    """What tells labels. files: hash → phase and what it is. sizes: of these. targets: phase and targets of a table.
+
+    wholes: phase → hashes of all files of a folder; met: those of them that are public, and where.
+    """
+
+    files: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    sizes: set[int] = field(default_factory=set)
+    targets: list[tuple[str, Targets]] = field(default_factory=list)
+    wholes: dict[str, dict[str, None]] = field(default_factory=dict)
+    met: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, labels: Labels) -> None:
+        for path, columns in labels.told.items():
+            own = path.relative_to(labels.truth).as_posix() if path.is_relative_to(labels.truth) else path.name
+            what = "the sealed labels" if path == labels.truth else f"the sealed labels {own}"
+            for content in contents(path, lambda _: None):
+                if not content.inside:
+                    self.files.setdefault(self._hash(content.stream), []).append((labels.phase, what))
+            for name in columns:
+                found = Targets.read(path, name)
+                self.targets += [(labels.phase, found)] if found is not None else []
+        if not labels.told and labels.truth.is_dir():
+            for path in sorted(labels.truth.rglob("*")):
+                if path.is_file():
+                    with path.open("rb") as stream:
+                        self.wholes.setdefault(labels.phase, {})[self._hash(stream)] = None
+
+    def _hash(self, stream: IO[bytes]) -> str:
+        digest, size = hashlib.sha256(), 0
+        while data := stream.read(_BLOCK):
+            digest.update(data)
+            size += len(data)
+        self.sizes |= {size, size % 2**32}
+        return digest.hexdigest()
+
+    def of(self, digest: str, shown: str) -> list[tuple[str, str]]:
+        """The phases and labels that a hash stands for."""
+        if any(digest in whole for whole in self.wholes.values()):
+            self.met.setdefault(digest, []).append(shown)
+        return self.files.get(digest, [])
+
+
+def _held(path: Path, shown: str, known: _Known, aside: Path) -> Iterator[tuple[str, str]]:
+    """Phases, and what of their labels a public file holds."""
+
+    def missed(why: str) -> None:
+        warnings.warn(
+            f"{shown}: found {why}, so that nobody has looked for labels in all of it. Unpack it, or look yourself.",
+            ShiftbenchWarning, stacklevel=2,
+        )  # fmt: skip
+
+    for content in contents(path, missed):
+        sized = content.size is None or content.size in known.sizes
+        table = bool(known.targets) and is_table(Path(content.name)) and not _text_follows(content)
+        if not (content.size != 0 and (sized or table)):
             continue
-        shared = table.with_columns(pl.col("id").cast(pl.String)).join(own, on="id", how="inner")
-        several = shared.height >= FEWEST and shared["\0"].n_unique() > 1
-        for name in table.columns if shared.height else ():
-            if name != "id" and (name == target or several) and _same(shared[name], shared["\0"]):
-                yield path, f"the targets of {shared.height:,} sealed records (column {name!r})"
-                break
+        within = f" in {' in '.join(reversed(content.inside))}" if content.inside else ""
+        own = table and not content.inside and content.name == path.name
+        copy = aside / f"table{''.join(Path(content.name).suffixes[-2:])}" if table and not own else None
+        try:
+            digest = _digest(content, copy) if sized or copy else ""
+        except BROKEN as error:
+            missed(f"an archive that cannot be unpacked ({str(error)[:80] or type(error).__name__})")
+            continue
+        whole = known.of(digest, shown)
+        yield from ((phase, what + within) for phase, what in whole)
+        told = {phase for phase, _ in whole}
+        for phase, targets in known.targets if table else ():
+            if phase not in told and (what := told_targets.told(copy or path, targets)):
+                yield phase, what + within
+        if copy:
+            copy.unlink()
 
 
-def _same(values: pl.Series, targets: pl.Series) -> bool:
-    if values.dtype.is_numeric() and targets.dtype.is_numeric():
-        near = (values.cast(pl.Float64) - targets.cast(pl.Float64)).abs() <= 1e-6 * targets.cast(pl.Float64).abs()
-        return bool(near.fill_null(value=False).all())
-    if values.dtype.is_nested() or targets.dtype.is_nested():
-        return False
-    return bool((values.cast(pl.String, strict=False) == targets.cast(pl.String)).fill_null(value=False).all())
+def _text_follows(content: Content) -> bool:
+    """Whether a compressed table is followed by the same as text, which needs less memory to read."""
+    return content.packed and content.name.lower().endswith(".gz")
 
 
-def _table(path: Path) -> pl.DataFrame | None:
-    """A file as a table, if it is one."""
-    if not path.is_file() or not is_table(path):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return tables.read_table(path)
-    except ShiftbenchError:
-        return None
+def _digest(content: Content, copy: Path | None) -> str:
+    """The hash of a content, of which a copy is written if there is to be one."""
+    digest = hashlib.sha256()
+    with copy.open("wb") if copy else nullcontext() as goal:
+        while data := content.stream.read(_BLOCK):
+            digest.update(data)
+            if goal:
+                goal.write(data)
+    return digest.hexdigest()

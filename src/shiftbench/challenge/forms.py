@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,20 @@ def target(board: Board) -> str:
         return TARGET
     tasks = tracks.track(board.track).tasks
     return next((task.target for task in tasks if task.name == board.task), tasks[0].target)
+
+
+def labels(board: Board, truth: Path) -> Mapping[Path, Sequence[str]]:
+    """The files of a truth that tell labels, with their columns of targets; none of a folder whose track does not say.
+
+    Raises:
+        ShiftbenchError: for another track or task, and for a truth that cannot be read.
+    """
+    from shiftbench import tracks
+
+    if board.track != TABLE and ((own := tracks.track(board.track).intake) is None or own.labels is None):
+        return {truth: (target(board),)} if truth.is_file() else {}
+    form = of(board)
+    return {} if form.intake.labels is None else form.intake.labels(truth, form.task)
 
 
 def intake(track: str) -> Intake:

@@ -7,6 +7,8 @@
     sealed/BOARD/PHASE/nonce          random: nobody finds a small set of labels by hashing guesses
     baselines/BOARD/PHASE/NAME.…      predictions of reference systems
     replaced/BOARD/PHASE/MOMENT-truth…  labels that were corrected; not part of the manifest
+    copies/HASH                       sealed files as they were sealed, so that none is lost when others take their
+                                      place; not part of the manifest
 
 Scores name the version of their labels, `labels`: corrected labels get another one, sets that are added do not change
 those of the others.
@@ -18,48 +20,98 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shiftbench.challenge import definition, exposure, sealed_labels
+from shiftbench.challenge import definition, exposure, replacements, sealed_labels
 from shiftbench.challenge.definition import Board, Challenge
-from shiftbench.errors import SettingsError, ShiftbenchError, first_line
+from shiftbench.errors import SettingsError, ShiftbenchError, ShiftbenchWarning, first_line
 from shiftbench.io import files
 from shiftbench.track import public_records
 from shiftbench.track.public_records import PublicRecords
 
 FILE = "manifest.json"
-PUBLIC, SEALED, BASELINES, REPLACED = "public", "sealed", "baselines", "replaced"
+PUBLIC, SEALED, BASELINES, REPLACED, COPIES = "public", "sealed", "baselines", "replaced", "copies"
 TRUTH, NONCE = sealed_labels.STEM, "nonce"
+BESIDE = (NONCE, "seed.json", "source_ids.parquet")  # what may lie beside labels: see `creation` and `table_board`
+PRIVATE = (SEALED, REPLACED, COPIES)
 FORMAT = 1
 
 
-def seal(folder: Path, note: Callable[[str], object] = str) -> str:
+def seal(folder: Path, note: Callable[[str], object] = str, *, exposed: bool = True) -> str:
     """Hash everything again, and make the sealed files readable for their owner alone; returns the manifest's hash.
 
-    Corrected labels beside those of a phase, in any format that `creation` takes, take their place; `note` is told.
+    Corrected labels beside those of a phase, in any format that `creation` takes, take their place. Of what else was
+    replaced since it was sealed a copy is kept.
+
+    Args:
+        folder: of the challenge.
+        note: is told of both.
+        exposed: whether to look for labels among public files.
 
     Raises:
-        SettingsError: naming everything that is missing.
+        SettingsError: naming everything that is missing or too much, and labels that are public.
     """
-    challenge = definition.read(folder / definition.FILE)
-    wrong = _corrected(folder, challenge, note)
-    problems = [problem for of_phase in wrong.values() for problem in of_phase]
-    if problems := [*problems, *_incomplete(folder, challenge, but={*wrong})]:
+    challenge, before = definition.read(folder / definition.FILE), _before(folder, note)
+    changed = replacements.changed(folder, {name: each for name, each in before.items() if _of_phase(name, challenge)})
+    wrong = _corrected(folder, challenge, before, note)
+    require(folder, challenge, but=wrong, before=before, exposed=exposed)
+    for told in replacements.kept(folder, changed, before):
+        note(told)
+    held = _written(folder, challenge)
+    files.write_json(folder / FILE, {"format": FORMAT, "files": held})
+    (folder / FILE).chmod(0o600)  # hashes of labels, too
+    replacements.forget(folder / COPIES, held)
+    return hash_of(folder)
+
+
+def _before(folder: Path, note: Callable[[str], object]) -> dict[str, str]:
+    """What was sealed; nothing if the manifest is new or damaged."""
+    try:
+        return _read(folder) if (folder / FILE).is_file() else {}
+    except SettingsError:
+        note(f"{FILE}: made anew, as it was damaged; whether files were replaced before cannot be told")
+        return {}
+
+
+def require(
+    folder: Path, challenge: Challenge, *, but: Mapping[tuple[str, str], Sequence[str]] = {},
+    before: Mapping[str, str] = {}, exposed: bool = True,
+) -> None:  # fmt: skip
+    """Refuse a challenge that cannot be sealed.
+
+    Args:
+        folder, challenge: what is to be sealed.
+        but: boards and phases whose labels are wrong, and why.
+        before: name → hash of all files when they were sealed.
+        exposed: whether to look for labels among public files.
+
+    Raises:
+        SettingsError: naming everything that is wrong.
+    """
+    problems = [problem for of_phase in but.values() for problem in of_phase]
+    problems += _incomplete(folder, challenge, but={*but})
+    problems += _strange(folder, challenge, before).values()
+    problems += _exposed(folder, challenge) if exposed else ()
+    if problems:
         raise SettingsError(*dict.fromkeys(problems))
+
+
+def _written(folder: Path, challenge: Challenge) -> dict[str, str]:
+    """Write what sealing adds, and make it private; returns name → hash of all files."""
     for board, phase in _phases(challenge):
         nonce = folder / SEALED / board / phase / NONCE
         if not nonce.exists():
             files.write_text(nonce, secrets.token_hex(32) + "\n")
     _publish_records(folder, challenge)
-    for part in (SEALED, REPLACED):
+    held = {name: files.sha256(folder / name) for name in _names(folder)}
+    replacements.copy(folder, {name: each for name, each in held.items() if name.startswith(f"{SEALED}/")})
+    for part in PRIVATE:
         if (folder / part).exists():
             _close(folder / part)
-    held = {name: files.sha256(folder / name) for name in _names(folder)}
-    files.write_json(folder / FILE, {"format": FORMAT, "files": held})
-    (folder / FILE).chmod(0o600)  # hashes of labels, too
-    return hash_of(folder)
+    return held
 
 
 def check(folder: Path) -> list[str]:
@@ -69,19 +121,19 @@ def check(folder: Path) -> list[str]:
         held = _read(folder)
     except ShiftbenchError as error:
         return [*error.problems]
-    problems = _incomplete(folder, challenge)
+    problems, strange = _incomplete(folder, challenge), _strange(folder, challenge, held)
+    problems += strange.values()
     there = list(_names(folder))
     again = "Seal the challenge again if this was meant: shiftbench challenge seal."
     problems += [f"{name}: expected a file of the manifest, found none. {again}" for name in held.keys() - {*there}]
     for name in there:
-        if name not in held:
+        if name not in held and name not in strange:
             problems.append(f"{name}: expected files of the manifest alone, found this one, too. {again}")
-        elif files.sha256(folder / name) != held[name]:
+        elif name in held and files.sha256(folder / name) != held[name]:
             problems.append(f"{name}: expected the file that was sealed, found another. {again}")
     problems += _exposed(folder, challenge)
-    sealed = folder / SEALED
-    for path in (sealed, *sealed.rglob("*")):
-        if os.name == "posix" and path.stat().st_mode & 0o077:
+    for path in (each for part in PRIVATE for place in [folder / part] for each in (place, *place.rglob("*"))):
+        if path.exists() and os.name == "posix" and path.stat().st_mode & 0o077:
             place = path.relative_to(folder).as_posix()
             problems.append(f"{place}: expected it readable for its owner alone, found it open to others. {again}")
     return sorted(problems)
@@ -94,7 +146,8 @@ def _exposed(folder: Path, challenge: Challenge) -> Iterator[str]:
     for board in challenge.boards:
         try:
             truths = {phase.name: truth(folder, board.slug, phase.name) for phase in board.phases}
-            found = exposure.problems(folder / PUBLIC / board.slug, truths, forms.target(board))
+            labels = [exposure.Labels(name, path, forms.labels(board, path)) for name, path in truths.items()]
+            found = exposure.problems(folder / PUBLIC / board.slug, labels)
         except (ShiftbenchError, LookupError):
             continue
         yield from (f"board {board.slug}: {each}" for each in found)
@@ -195,6 +248,40 @@ def public(folder: Path, board: str) -> list[str]:
     return [path.relative_to(place).as_posix() for path in _files(place)]
 
 
+def _of_phase(name: str, challenge: Challenge) -> bool:
+    """Whether a file is among the sealed ones of a phase."""
+    part, *inner = name.split("/", 3)
+    return part == SEALED and len(inner) > 2 and tuple(inner[:2]) in {*_phases(challenge)}
+
+
+def _strange(folder: Path, challenge: Challenge, held: Mapping[str, str]) -> dict[str, str]:
+    """Files among the sealed ones that mean nothing there → what is told of them and of others in their folder.
+
+    Those of other names that an earlier version has sealed (`held`) are part of the version of labels: a warning alone.
+    """
+    found = dict[Path, list[Path]]()
+    for path in _files(folder / SEALED):
+        name = path.relative_to(folder).as_posix()
+        inner = name.split("/")[3:]
+        own = _of_phase(name, challenge) and (
+            inner[0].split(".")[0] == TRUTH or (len(inner) == 1 and inner[0] in BESIDE)
+        )
+        if not own and held.get(name) != files.sha256(path):
+            found.setdefault(path.parent, []).append(path)
+        elif not own:
+            warnings.warn(f"{name}: nobody reads it, but it is part of what was sealed. Leave it there.",
+                          ShiftbenchWarning, stacklevel=2)  # fmt: skip
+    return {
+        path.relative_to(folder).as_posix(): (
+            f"{place.relative_to(folder).as_posix()}: expected labels called {TRUTH} or {TRUTH}.* in the folder of a "
+            f"phase, found {', '.join(each.name for each in paths)}. Call corrected labels so, such as {TRUTH}.csv, "
+            "and put anything else elsewhere."
+        )
+        for place, paths in found.items()
+        for path in paths
+    }
+
+
 def _phases(challenge: Challenge) -> Iterator[tuple[str, str]]:
     return ((board.slug, phase.name) for board in challenge.boards for phase in board.phases)
 
@@ -223,11 +310,10 @@ def _incomplete(folder: Path, challenge: Challenge, *, but: Collection[tuple[str
 
 
 def _corrected(
-    folder: Path, challenge: Challenge, note: Callable[[str], object]
+    folder: Path, challenge: Challenge, held: Mapping[str, str], note: Callable[[str], object]
 ) -> dict[tuple[str, str], Sequence[str]]:
     """Let corrected labels take the place of those that were sealed; what is wrong with them, by board and phase."""
     problems = dict[tuple[str, str], Sequence[str]]()
-    held = _read(folder) if (folder / FILE).is_file() else {}
     for board in challenge.boards:
         for phase in board.phases:
             start = f"{SEALED}/{board.slug}/{phase.name}/"

@@ -136,7 +136,7 @@ def correct(place: Path, held: Mapping[str, str], *, table: bool, keep: Path) ->
         if table and new.name != NAME:
             made = Path(aside) / NAME
             write(new, made)
-        if wrong := problems(made, table=table) or (_other(made, old[0], new) if table else []):
+        if wrong := problems(made, table=table) or (other(made, old[0], new) if table else []):
             raise SettingsError(*wrong)
         kept = _kept(old[0], keep)
         old[0].unlink()
@@ -146,7 +146,7 @@ def correct(place: Path, held: Mapping[str, str], *, table: bool, keep: Path) ->
     return f"{old[0]}: replaced by the corrected {new.name}; a copy of the old one is {kept}"
 
 
-def _other(made: Path, old: Path, new: Path) -> list[str]:
+def other(made: Path, old: Path, new: Path) -> list[str]:
     """Why corrected labels cannot be of the same records and kind; submissions that are there are scored with them."""
     import polars as pl
 

@@ -288,6 +288,9 @@ class Intake:
     (`PublicRecords.misfits`), and whatever else can be told without labels. It runs where files are parsed, again
     beside the labels, and on the participant's machine. A `parse` that refuses a file may raise `PartlyRead` with the
     arrays that it could read: then these are compared, too, so that all problems are told at once.
+    labels: (truth, task) → the files of a truth that tell labels of the records that are scored, with the names of
+    their columns of targets if they are tables: none of these may be public. None: a truth that is one file, and its
+    column `Task.target`; of a folder only all of its files together.
     """
 
     parse: Callable[[Path], Arrays]
@@ -297,6 +300,7 @@ class Intake:
     example: Callable[[Path, PublicRecords | None], Path]
     records: Callable[[Path, Task], PublicRecords] | None = None
     misfits: Callable[[Arrays, PublicRecords], Sequence[str]] = lambda _arrays, _records: ()
+    labels: Callable[[Path, Task], Mapping[Path, Sequence[str]]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -312,11 +312,21 @@ def _records(truth: Path, task: Task, *, classes: Mapping[str, Sequence[str]]) -
     if not (truth / MANIFEST).is_file():
         frames = [tables.read_table(truth)]
     else:
-        held = [[truth / f"{part}.parquet" for part in SPLITS[split]] for split in ("eval", "dev")]
-        there = next((found for paths in held if (found := [path for path in paths if path.is_file()])), [])
-        frames = [tables.read_table(path, columns=[ID, task.target], retype=False).drop_nulls() for path in there]
+        frames = [
+            tables.read_table(path, columns=[ID, task.target], retype=False).drop_nulls()
+            for path in _labels(truth, task)
+        ]
     ids = [each for frame in frames for each in tables.ids(frame, ID, where=truth.name)]
     return PublicRecords.of(ids, task=task.name, classes=[*classes.get(task.name, ())])
+
+
+def _labels(truth: Path, task: Task) -> dict[Path, Sequence[str]]:
+    """The table of the truth, or those of a prepared folder that are scored."""
+    if not (truth / MANIFEST).is_file():
+        return {truth: (task.target,)}
+    held = [[truth / f"{part}.parquet" for part in SPLITS[split]] for split in ("eval", "dev")]
+    there = next((found for paths in held if (found := [path for path in paths if path.is_file()])), [])
+    return dict.fromkeys(there, (task.target,))
 
 
 def _misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
@@ -398,9 +408,9 @@ def _example_of_own(folder: Path, records: PublicRecords | None = None) -> Path:
 
 def intake(classes: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Intake:
     """How a track of tables takes predictions; classes: task → the names of its classes."""
-    return Intake(parse, restore, SUFFIXES, ABOUT, example, partial(_records, classes=classes), _misfits)
+    return Intake(parse, restore, SUFFIXES, ABOUT, example, partial(_records, classes=classes), _misfits, _labels)
 
 
 INTAKE = intake()
-OWN = Intake(parse, restore, SUFFIXES, ABOUT, _example_of_own, _records_of_own, _misfits_of_own)
+OWN = Intake(parse, restore, SUFFIXES, ABOUT, _example_of_own, _records_of_own, _misfits_of_own, _labels)
 """Of an organiser's table: here uncertainties beside answers need not be variances, and answers may be classes."""

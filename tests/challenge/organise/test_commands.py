@@ -61,6 +61,14 @@ def ledger(wind: Path) -> Ledger:
     return ledger
 
 
+def again(ledger: Ledger, labels: str) -> None:
+    """The baseline is scored again, with other labels."""
+    ledger.rescore("main", "final", ledger.user(1))
+    claimed = ledger.claim("w")
+    assert claimed is not None
+    assert ledger.finish(claimed.id, "w", NewScore(labels, "1", 0.7, noise=0.1))
+
+
 def rows(export: str) -> list[str]:
     """The lines of an export, without the clock, which also counts changes."""
     return [line for line in Path(export).read_text().splitlines() if '"table": "clock"' not in line]
@@ -147,7 +155,9 @@ def test_a_second_board_and_its_check(shiftbench: Shiftbench, wind: Path, tmp_pa
     assert (said.code, "truth.parquet: expected Parquet, as its suffix says" in said.err) == (2, True)
     (wind / "sealed/more/final/truth.parquet").unlink()
     (wind / "sealed/more/final/truth.csv").write_text(TRUTH)
-    assert shiftbench("challenge", "seal", "wind").out.startswith("manifest ")
+    told, manifest_of = shiftbench("challenge", "seal", "wind").out.splitlines()
+    assert told.startswith("sealed/more/final/truth.parquet: 1 file replaced or removed since")
+    assert manifest_of.startswith("manifest ")
     assert shiftbench("challenge", "check", "wind").code == 0
 
 
@@ -232,10 +242,15 @@ def test_acts_of_the_command_line_are_told_as_its_own(shiftbench: Shiftbench, le
     definition.write(wind / "challenge.toml", replace(challenge, boards=(ended,)))
     (baseline,) = (wind / "baselines/main/final").iterdir()
     parsed(wind.with_name("wind.state") / "parsed/1", forms.intake("table").parse(baseline))
+    refused = shiftbench("challenge", "conclude", "wind", "main", "final")
+    assert refused.code == 2
+    assert re.search(r"found older ones of 1 submission \(1\)\. Score all again first", refused.err)
+    assert ledger.final("main", "final") is None
+    again(ledger, manifest.labels(wind, "main", "final"))
     for name in ("conclude", "release"):
         said = shiftbench("challenge", name, "wind", "main", "final")
         assert said.code == 0, said.err
-    found = ledger.audit()
+    found = [act for act in ledger.audit() if act.via]
     assert {act.via for act in found} == {f"command line ({getpass.getuser()})"}
     acts = ["released labels", "concluded", "sealed", "corrected labels"]
     assert [(act.action, act.user) for act in found] == [(act, None) for act in acts]

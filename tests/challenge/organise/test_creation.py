@@ -198,7 +198,7 @@ def test_labels_among_what_participants_download_are_refused(name: str, text: st
     assert not (tmp_path / "w").exists()
 
 
-def test_other_records_of_the_same_ids_are_no_labels_but_check_finds_those_put_there_later(tmp_path: Path):
+def test_other_records_of_the_same_ids_are_no_labels_but_check_and_seal_find_those_put_there_later(tmp_path: Path):
     (tmp_path / "public").mkdir()
     (tmp_path / "public/train.csv").write_text("id,target\na,7\nb,2\n")
     truth = truth_in(tmp_path / "t.csv")
@@ -206,10 +206,12 @@ def test_other_records_of_the_same_ids_are_no_labels_but_check_finds_those_put_t
     creation.add(tmp_path / "w", Terms("W"), build)
     assert manifest.check(tmp_path / "w") == []
     truth.rename(tmp_path / "w/public/main/late.csv")
-    manifest.seal(tmp_path / "w")
-    (told,) = manifest.check(tmp_path / "w")
-    assert "board main: public/late.csv" in told
-    assert "(column 'target')" in told
+    before = manifest.hash_of(tmp_path / "w")
+    with pytest.raises(SettingsError, match=r"board main: public/late\.csv: .* \(column 'target'\)"):
+        manifest.seal(tmp_path / "w")
+    told = [each for each in manifest.check(tmp_path / "w") if "board main" in each]
+    assert ["public/late.csv" in each and "(column 'target')" in each for each in told] == [True]
+    assert manifest.hash_of(tmp_path / "w") == before
 
 
 def test_a_column_that_has_all_targets_under_another_name_is_found(tmp_path: Path):
@@ -265,6 +267,22 @@ def test_labels_of_a_track_that_cannot_be_read_are_named_as_the_organiser_knows_
     with pytest.raises(ValueError, match=f"{tmp_path}/given/evaluation/truth") as found:
         creation.add(tmp_path / "mot", terms, build)
     assert ".part" not in str(found.value)
+
+
+def test_folders_without_labels_and_files_of_one_name_are_told_before_anything_is_made(tmp_path: Path):
+    given = tmp_path / "given"
+    for name in ("evaluation/truth.csv", "later/truth.csv"):
+        (given / name).parent.mkdir(parents=True)
+        truth_in(given / name)
+    for name in ("development/labels.csv", "later/truth.parquet", "evaluation/v1.0.csv", "evaluation/v1.1.csv"):
+        (given / name).parent.mkdir(exist_ok=True)
+        (given / name).write_text("id,answer,uncertainty\n")
+    with pytest.raises(SettingsError, match=r"expected labels called truth or truth\.\*, found labels\.csv") as raised:
+        creation.of_folder(Terms("W"), given, "table")
+    told = "\n".join(raised.value.problems)
+    assert "expected one file called truth, found truth.csv, truth.parquet" in told
+    assert "expected one file called v1, found v1.0.csv, v1.1.csv" in told
+    assert len(raised.value.problems) == 3
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path):

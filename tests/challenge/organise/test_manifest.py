@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import stat
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 
 from shiftbench.challenge import definition, manifest
 from shiftbench.challenge.definition import Board, Challenge, Phase
-from shiftbench.errors import SettingsError
-from shiftbench.io import tables
+from shiftbench.errors import SettingsError, ShiftbenchWarning
+from shiftbench.io import files, tables
 from shiftbench.track import PublicRecords
 
 FILES = {
@@ -163,7 +164,7 @@ def test_corrected_labels_in_any_format_take_the_place_of_the_old_ones(folder: P
     assert [path.name for path in sorted(place.iterdir())] == ["nonce", "truth.parquet"]
     assert [row["target"] for row in rows(folder)] == [5.5, 6.5]
     assert [name in each and "replaced by the corrected" in each for each in notes] == [True]
-    (copy,) = (folder / "replaced/one/dev").iterdir()
+    *_, copy = sorted((folder / "replaced/one/dev").iterdir())  # those before were replaced in their place
     assert (copy.read_bytes(), str(copy) in notes[0], stat.S_IMODE(copy.stat().st_mode)) == (old, True, 0o600)
     assert [old == new for old, new in zip(before, versions(folder), strict=True)] == [False, True]
     assert manifest.check(folder) == []
@@ -201,14 +202,155 @@ def test_corrected_labels_of_another_kind_or_other_records_are_refused_and_nothi
     labels = pl.DataFrame({"id": ["1", "2"], "target": [3.0, 4.0], "shifted": [False, True]})
     tables.write_table(labels, place / "truth.parquet")
     manifest.seal(folder)
-    before = (place / "truth.parquet").read_bytes()
+    before, kept = (place / "truth.parquet").read_bytes(), {*(folder / "replaced").rglob("*")}
     write(folder, {"sealed/one/dev/truth.csv": f"id,target,shifted\n{rows}"})
     with pytest.raises(SettingsError, match=match) as raised:
         manifest.seal(folder)
     assert len(raised.value.problems) == 1
     assert (place / "truth.parquet").read_bytes() == before
     assert sorted(path.name for path in place.iterdir()) == ["nonce", "truth.csv", "truth.parquet"]
-    assert not (folder / "replaced").exists()
+    assert {*(folder / "replaced").rglob("*")} == kept
+
+
+# --- replaced in their place ------------------------------------------------------------------------------------------
+
+
+def test_labels_that_others_replace_in_their_place_are_kept_and_told_with_what_to_do(folder: Path):
+    place, notes, before = folder / "sealed/one/dev", list[str](), versions(folder)
+    old = (place / "truth.csv").read_bytes()
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,4\n"})
+    manifest.seal(folder, notes.append)
+    (copy,) = (folder / "replaced/one/dev").iterdir()
+    assert (copy.read_bytes(), stat.S_IMODE(copy.stat().st_mode)) == (old, 0o600)
+    assert stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
+    (note,) = notes
+    assert note.startswith("sealed/one/dev/truth.csv: 1 file replaced or removed since")
+    assert note.endswith(f"{copy}. Scores of the old ones stay until all are scored again, on the desk of the server.")
+    assert [old == new for old, new in zip(before, versions(folder), strict=True)] == [False, True]
+    assert manifest.check(folder) == []
+    manifest.seal(folder, notes.append)
+    assert (len(notes), len([*(folder / "replaced/one/dev").iterdir()])) == (1, 1)  # once is enough
+
+
+def test_labels_of_other_records_in_the_place_of_the_sealed_ones_are_told_as_a_possible_mistake(folder: Path):
+    notes = list[str]()
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n7,4\n"})
+    manifest.seal(folder, notes.append)
+    assert "Is it a mistake? " in notes[0]
+    assert "found 1 missing and 1 other (such as 1, 7)" in notes[0]
+
+
+def masks(folder: Path, **texts: str) -> None:
+    write(folder, {f"sealed/one/dev/truth/{name}/gt.dat": text for name, text in texts.items()})
+
+
+def test_files_of_a_folder_of_labels_are_kept_under_their_names_when_they_are_replaced_or_removed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("shiftbench.challenge.forms.records", lambda *_: None)
+    monkeypatch.setattr("shiftbench.challenge.forms.labels", lambda *_: {})
+    write(tmp_path, {"public/one/x.csv": "id,x\n1,2\n", "sealed/one/final/truth.csv": "id,target\n2,3\n"})
+    masks(tmp_path, a="one", b="two", c="three")
+    define(tmp_path)
+    manifest.seal(tmp_path)
+    notes = list[str]()
+    masks(tmp_path, a="another", d="new")
+    (tmp_path / "sealed/one/dev/truth/b/gt.dat").unlink()
+    manifest.seal(tmp_path, notes.append)
+    kept = {path.relative_to(tmp_path / "replaced/one/dev").as_posix().split("-", 1)[1]: path.read_text()
+            for path in (tmp_path / "replaced").rglob("*") if path.is_file()}  # fmt: skip
+    assert kept == {"truth/a/gt.dat": "one", "truth/b/gt.dat": "two"}
+    assert "2 files replaced or removed" in notes[0]
+    assert f"{tmp_path / 'replaced/one/dev'}/" in notes[0]
+
+
+def test_what_was_sealed_before_there_were_copies_is_told_to_be_lost_and_kept_from_then_on(folder: Path):
+    shutil.rmtree(folder / "copies")
+    notes = list[str]()
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,4\n"})
+    manifest.seal(folder, notes.append)
+    assert "there is no copy, as an earlier version has sealed the challenge: keep your own" in notes[0]
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,5\n"})
+    manifest.seal(folder, notes.append)
+    assert [path.read_text() for path in (folder / "replaced/one/dev").iterdir()] == ["id,target\n1,4\n"]
+
+
+def test_a_challenge_that_cannot_be_sealed_keeps_its_copies_and_its_manifest(folder: Path):
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,4\n", "sealed/one/final/truth.csv": "id\n1\n"})
+    before = manifest.hash_of(folder)
+    with pytest.raises(SettingsError, match="target"):
+        manifest.seal(folder)
+    assert manifest.hash_of(folder) == before
+    write(folder, {"sealed/one/final/truth.csv": FILES["sealed/one/final/truth.csv"]})
+    notes = list[str]()
+    manifest.seal(folder, notes.append)
+    assert [path.read_text() for path in (folder / "replaced/one/dev").iterdir()] == [
+        FILES["sealed/one/dev/truth.csv"]
+    ]  # fmt: skip
+
+
+def test_copies_are_private_and_of_what_is_sealed_now_alone(folder: Path):
+    write(folder, {"sealed/one/dev/truth.csv": "id,target\n1,4\n"})
+    manifest.seal(folder)
+    copies = [*(folder / "copies").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (folder / "copies", *copies)} == {0o600, 0o700}
+    assert {path.name for path in copies} == {
+        files.sha256(path) for path in (folder / "sealed").rglob("*") if path.is_file()
+    }
+    copies[0].chmod(0o644)
+    assert ["open to others" in problem for problem in manifest.check(folder)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("sealed/one/dev/truth_corrected.csv", "sealed/one/dev: "), ("sealed/one/dev/notes.txt", "sealed/one/dev: "),
+        ("sealed/one/truth.csv", "sealed/one: "), ("sealed/one/other/truth.csv", "sealed/one/other: "),
+        ("sealed/one/dev/old/nonce", "sealed/one/dev/old: "), ("sealed/two/dev/truth.csv", "sealed/two/dev: "),
+    ],
+)  # fmt: skip
+def test_files_of_other_names_among_the_sealed_ones_are_refused_by_name(name: str, told: str, folder: Path):
+    before = manifest.hash_of(folder)
+    write(folder, {name: "id,target\n1,9\n"})
+    file = name.rpartition("/")[2]
+    match = rf"^{told}expected labels called truth or truth\.\*.*, found {file}\. Call corrected labels so"
+    with pytest.raises(SettingsError, match=match) as raised:
+        manifest.seal(folder)
+    assert len(raised.value.problems) == 1
+    told_twice = [problem for problem in manifest.check(folder) if file in problem and "open to others" not in problem]
+    assert ["expected labels called" in problem for problem in told_twice] == [True]
+    assert manifest.hash_of(folder) == before
+
+
+def test_several_files_of_other_names_are_told_together(folder: Path):
+    write(folder, {f"sealed/one/dev/{name}": "x" for name in ("a.csv", "b.csv")} | {"sealed/one/final/c": "x"})
+    with pytest.raises(SettingsError, match=r"found a\.csv, b\.csv\.") as raised:
+        manifest.seal(folder)
+    assert len(raised.value.problems) == 2
+
+
+def test_files_of_other_names_that_an_earlier_version_sealed_stay_part_of_the_version_with_a_warning(folder: Path):
+    write(folder, {"sealed/one/dev/notes.txt": "mine"})
+    path = folder / manifest.FILE
+    held = json.loads(path.read_text())
+    held["files"]["sealed/one/dev/notes.txt"] = files.sha256(folder / "sealed/one/dev/notes.txt")
+    path.write_text(json.dumps(held))
+    before = versions(folder)
+    with pytest.warns(ShiftbenchWarning, match=r"sealed/one/dev/notes\.txt: nobody reads it"):
+        manifest.seal(folder)
+    assert versions(folder) == before
+
+
+def test_what_sealing_and_tables_put_beside_labels_is_no_other_file(folder: Path):
+    write(folder, dict.fromkeys(("sealed/one/final/source_ids.parquet", "sealed/one/final/seed.json"), "x"))
+    manifest.seal(folder)
+
+
+def test_a_damaged_manifest_can_be_made_anew(folder: Path):
+    (folder / manifest.FILE).write_text("{")
+    notes = list[str]()
+    manifest.seal(folder, notes.append)
+    assert (len(notes), manifest.check(folder)) == (1, [])
 
 
 def test_bytes_under_another_name_are_told(folder: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from shiftbench import tracks
 from shiftbench.challenge import creation, definition, forms, manifest, sandbox, scoring
 from shiftbench.challenge.creation import Terms
 from shiftbench.errors import SettingsError
-from shiftbench.io import files
+from shiftbench.io import files, tables
 from shiftbench.track import PublicRecords, ScoredFiles
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.scenes import protobuf
@@ -47,7 +48,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_a_challenge_on_an_example_is_well_and_its_example_is_gone(name: str, made: Callable[[str], Path]):
     folder = made(name)
     assert manifest.check(folder) == []
-    assert {path.name for path in folder.iterdir()} == {"challenge.toml", "manifest.json", "public", "sealed"}
+    assert {path.name for path in folder.iterdir()} == {
+        "challenge.toml", "copies", "manifest.json", "public", "sealed",
+    }  # fmt: skip
     (board,) = definition.read(folder / "challenge.toml").boards
     assert (board.track, [phase.hidden for phase in board.phases]) == (name, [False, True])
     assert {each.split("/")[0] for each in manifest.public(folder, "main")} == {
@@ -65,6 +68,33 @@ def test_no_sealed_file_is_public(name: str, made: Callable[[str], Path]):
     if name == "lesions":  # masks of the brain are inputs, too
         shared -= {files.sha256(path) for path in (made(name) / "sealed").rglob("brain.nii.gz")}
     assert not shared
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_tells_labels_of_a_track_is_found_and_its_inputs_are_not(
+    name: str, made: Callable[[str], Path], tmp_path: Path
+):
+    folder = tmp_path / "c"
+    shutil.copytree(made(name), folder)
+    (board,) = definition.read(folder / "challenge.toml").boards
+    told = forms.labels(board, manifest.truth(folder, "main", "evaluation"))
+    one = sorted(told)[-1]
+
+    def found() -> list[str]:
+        return [each for each in manifest.check(folder) if "expected what everybody may see" in each]
+
+    with zipfile.ZipFile(folder / "public/main/late.zip", "w") as archive:
+        archive.write(one, "one.dat")
+    (problem,) = found()
+    assert "public/late.zip: " in problem
+    assert problem.endswith(" in one.dat of the phase evaluation. Remove it.")
+    (folder / "public/main/late.zip").unlink()
+    if columns := told[one]:
+        read = tables.read_table(one)
+        column = read[next(each for each in columns if each in read.columns)]
+        values = column.list.first() if isinstance(column.dtype, pl.List) else column
+        pl.DataFrame({"key": read["id"], "y": values}).write_csv(folder / "public/main/late.csv")
+        assert ["(column 'y' beside 'key')" in each for each in found()] == [True]
 
 
 def test_hidden_scenes_have_no_future_no_tags_and_requests_that_can_be_scored(made: Callable[[str], Path]):

@@ -261,6 +261,13 @@ def records(truth: Path, _task: Task) -> PublicRecords:
     return PublicRecords.of(grids, grids=grids, named=named)
 
 
+def labels(truth: Path, _task: Task) -> dict[Path, Sequence[str]]:
+    """The lesion masks of the part that is scored; scans and masks of the brain are for everybody."""
+    splits = Evaluation.open(truth).splits()
+    scored = [splits["eval"]] if "eval" in splits else [*splits.values()]
+    return {patient.files["gt"]: () for volumes in scored for patient in volumes.patients}
+
+
 def misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
     """Patients without a prediction, files of others or of one part twice, other grids, and negative uncertainties."""
     if "names" + OFFSETS not in arrays:
@@ -366,4 +373,5 @@ INTAKE = Intake(
     example,
     records,
     misfits,
+    labels,
 )  # fmt: skip

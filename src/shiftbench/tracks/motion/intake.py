@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from shiftbench.track import Arrays, Intake, PublicRecords, Task
 from shiftbench.track.parsed import OFFSETS, PartlyRead, array, pack, unpack
+from shiftbench.tracks.motion.prepared import sources
+from shiftbench.tracks.motion.prepared.manifest import MANIFEST
 from shiftbench.tracks.motion.schema import FUTURE
-from shiftbench.tracks.motion.submissions.evaluation import evaluation
+from shiftbench.tracks.motion.submissions.evaluation import LEARNING, evaluation
 from shiftbench.tracks.motion.submissions.submission import Reading, reading, write_submission
 from shiftbench.tracks.motion.submissions.submitted import Submission
 
@@ -58,6 +61,16 @@ def records(truth: Path, _task: Task) -> PublicRecords:
     return PublicRecords.of(_name(*key) for each in scored for key in zip(each.scene_ids, each.track_ids, strict=True))
 
 
+def labels(truth: Path, _task: Task) -> dict[Path, Sequence[str]]:
+    """The scenes, with their futures and tags, of the parts that are scored; or the file of the truth."""
+    if not truth.is_dir():
+        return {truth: ()}
+    if (truth / MANIFEST).is_file():
+        return {}
+    parts = [part for part in sources.found(truth).parts if part.name != LEARNING] or sources.found(truth).parts
+    return {path: () for part in parts for path in (*part.scenes, *([part.tags] if part.tags else []))}
+
+
 def _name(scene: object, track: object) -> str:
     return f"{scene}/{track}"
 
@@ -96,4 +109,5 @@ INTAKE = Intake(
     example,
     records,
     misfits,
+    labels,
 )  # fmt: skip

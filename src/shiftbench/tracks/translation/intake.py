@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from shiftbench.errors import ArrayError, PredictionsError
-from shiftbench.track import Arrays, Intake, PublicRecords, Task
+from shiftbench.partition.settings import SPLITS
+from shiftbench.track import MANIFEST, Arrays, Intake, PublicRecords, Task
 from shiftbench.track.parsed import OFFSETS, PartlyRead, array, one, pack, unpack
-from shiftbench.tracks.translation import outputs
+from shiftbench.tracks.translation import manifest, outputs
 from shiftbench.tracks.translation.evaluation import Evaluation
-from shiftbench.tracks.translation.outputs.reader import PartlyValid
+from shiftbench.tracks.translation.outputs.reader import REFERENCES, PartlyValid
 from shiftbench.tracks.translation.outputs.record import Outputs
 
 NUMBERS = {
@@ -95,6 +96,15 @@ def records(truth: Path, _task: Task) -> PublicRecords:
     return PublicRecords.of(held.sentences.ids[row] for rows in scored for row in rows)
 
 
+def labels(truth: Path, _task: Task) -> dict[Path, Sequence[str]]:
+    """The file of references, or those of a prepared folder that are scored."""
+    if not (truth / MANIFEST).is_file():
+        return {truth: REFERENCES}
+    parts = {part: truth / entry["file"] for part, entry in manifest.held_in(truth)["parts"].items()}
+    held = [[parts[part] for part in SPLITS[split] if part in parts] for split in ("eval", "dev")]
+    return dict.fromkeys(next((found for found in held if found), [*parts.values()]), REFERENCES)
+
+
 def misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
     """Sentences without an answer, and answers to others."""
     return records.misfits(unpack(arrays, "ids")) if "ids" + OFFSETS in arrays else []
@@ -122,4 +132,5 @@ INTAKE = Intake(
     example,
     records,
     misfits,
+    labels,
 )  # fmt: skip
