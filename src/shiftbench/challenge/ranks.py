@@ -19,8 +19,8 @@ RULE = (
 
 def ranked(
     found: Iterable[tuple[int, int]], reference: Sequence[bool], losses: Vector
-) -> tuple[list[int], list[int]]:  # fmt: skip
-    """The rank of each entry, and all entries in the order in which they stand.
+) -> tuple[list[int | None], list[int]]:  # fmt: skip
+    """The rank of each entry, None of references, and all entries in the order in which they stand.
 
     No team stands below one that it was found better than: whoever is better than the better of two is ahead of both,
     whether or not a test of its own says so. All findings hold together with the tests' joint confidence, and so does
@@ -34,14 +34,11 @@ def ranked(
     direct = np.zeros((count, count), dtype=bool)
     for better, worse in found:
         direct[better, worse] = True
-    ahead = _closed(direct & ~is_reference & ~is_reference[:, None])
+    ahead = _closed(direct & ~is_reference & ~is_reference[:, None]).sum(axis=0)
     direct &= is_reference ^ is_reference[:, None]  # pairs of a reference and a team
-    for k in np.flatnonzero(is_reference):
-        beating = direct[:, k]
-        ahead[:, k] = beating | ahead[:, beating].any(axis=1)
-    ranks = [1 + int(ahead[:, k].sum()) for k in range(count)]
+    ranks = [None if is_reference[k] else 1 + int(ahead[k]) for k in range(count)]
     losses = np.where(np.isnan(losses), np.inf, losses)
-    teams = sorted(np.flatnonzero(~is_reference), key=lambda k: (ranks[k], k))
+    teams = sorted(np.flatnonzero(~is_reference), key=lambda k: (ahead[k], k))
     places = {int(k): _place(direct[k, teams], direct[teams, k], losses[teams], losses[k])
               for k in np.flatnonzero(is_reference)}  # fmt: skip
     order = [k for at in range(len(teams) + 1) for k in (*_at(places, at), *(int(each) for each in teams[at : at + 1]))]

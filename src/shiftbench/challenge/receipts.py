@@ -325,7 +325,9 @@ def _sentence_on(document: Mapping[str, Any]) -> str:
     if document["kind"] == "receipt":
         entry = json.loads(document["entry"])
         facts = ", ".join(
-            f"{name} {entry[name]}" for name in ("board", "phase", "team", "score", "rank") if name in entry
+            f"{name} {entry[name]}"
+            for name in ("board", "phase", "team", "score", "rank")
+            if name in entry and (name, entry[name]) != ("rank", None)  # references have none
         )
         return f"entry {document['index']:,} of {document['size']:,} in the log: {facts}"
     if document["kind"] == "checkpoint":

@@ -21,13 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from shiftbench.challenge import definition, forms, manifest, reports, sandbox, scoring
+from shiftbench.challenge import conclusion, definition, forms, manifest, reports, sandbox, scoring
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import HOUR, LEASE, SECOND, Away, Full, NewScore, Submission
+from shiftbench.challenge.store.records import HOUR, LEASE, SECOND, Away, Full, Newest, NewScore, Submission
 from shiftbench.errors import SettingsError, ShiftbenchError
-from shiftbench.scores.metric import METRICS
 
 DATABASE = "server.sqlite"
 BEATS_S = LEASE / SECOND / 8  # seconds between prolongations of a lease
@@ -36,6 +35,7 @@ PATIENCE_S = LEASE / SECOND  # for a database that is away
 FAULTS = "faults"  # in the state
 WEAK = "SHIFTBENCH_WEAK_SANDBOX"  # set to 1: work even where labels could be read by a hostile file's reader
 OURS = "a fault of the server: it costs no quota"
+PAGE = 1_000  # submissions that are looked at together
 MOST_FORGIVEN = 3  # faults of ours in an hour that files of a team bring about
 COUNTED = (
     f"a fault of the server that this file brings about, after {MOST_FORGIVEN} of this team in an hour: it counts as a "
@@ -92,14 +92,15 @@ class Worker:
             board, file, aside, name=claimed.name, records=records, limits=self.limits, weak=self.weak
         )  # fmt: skip
         state("scoring")
-        labels = scoring.labels(self.folder, board, phase.name)
-        best, shown = self._best(claimed, labels) if phase.hidden else (None, None)
-        found = scoring.evaluate(self.folder, board, phase, aside, best, shown)
+        labels = ""
+        while labels != (labels := scoring.labels(self.folder, board, phase.name)):  # corrected meanwhile: once more
+            best, shown = self._best(claimed, labels) if phase.hidden else (None, None)
+            found = scoring.evaluate(self.folder, board, phase, aside, best, shown)
         state("scoring")  # only who holds the lease replaces what was parsed before
         self._keep(claimed.id)
         score = NewScore(
             labels, scoring.scorer(), found.value, found.low, found.high, found.noise, found.notes,
-            better="max" if METRICS[board.metric].better == "max" else "min", manifest=manifest.hash_of(self.folder),
+            better=conclusion.better(board), manifest=manifest.hash_of(self.folder),
         )  # fmt: skip
         if not self._patiently(lambda: self.ledger.finish(claimed.id, self.name, score)):
             raise Lost
@@ -200,29 +201,45 @@ class Worker:
     def reports(self, most: int = 200) -> int:
         """Write the reports of new scores of open phases that have none yet; the number of those written.
 
-        They tell nothing of single records until the labels are released.
+        They tell nothing of single records until the labels are released. Scores of labels that were corrected since
+        get none: it would be of the corrected ones.
         """
-        done = 0
-        for found in self.ledger.submissions(states=("scored",), limit=200):
+        done, current, released = 0, dict[tuple[str, str], str](), dict[tuple[str, str], bool]()
+        for found, score, labels in self._scored():
             if done >= most:
                 break
-            if found.hidden or not (scores := self.ledger.scores(found.id)):
-                continue
-            released = self.ledger.released(found.board, found.phase) is not None
-            name = reports.name(str(scores[0].id), records=released)
-            place = self.state / "scored" / str(found.id) / name
-            if place.exists() or not self._parsed(found.id).is_dir():
-                continue
-            done += self._report(found, place, records=released)
+            phase = (found.board, found.phase)
+            if phase not in current:
+                current[phase], released[phase] = self._labels(found), self.ledger.released(*phase) is not None
+            place = self.state / "scored" / str(found.id) / reports.name(str(score), records=released[phase])
+            if labels == current[phase] and not place.exists() and self._parsed(found.id).is_dir():
+                done += self._report(found, place, labels, records=released[phase])
         return done
 
-    def _report(self, found: Submission, place: Path, *, records: bool) -> bool:
+    def _scored(self) -> Iterator[Newest]:
+        """All submissions to open phases that have a score, the newest first."""
+        before = None
+        while page := self.ledger.newest_scores(before=before, limit=PAGE):
+            yield from page
+            before = page[-1].submission.id
+
+    def _labels(self, found: Submission) -> str:
+        """The version of the labels that lie in the folder now; "" unless they are those that were sealed."""
+        try:
+            return scoring.labels(self.folder, self._place(found)[0], found.phase)
+        except ShiftbenchError:
+            return ""
+
+    def _report(self, found: Submission, place: Path, labels: str, *, records: bool) -> bool:
         aside = place.with_name(f"{place.name}.{self.name}.part")
         aside.mkdir(parents=True, exist_ok=True)
         try:
             board, phase = self._place(found)
             parsed = {found.team_name: self._parsed(found.id)}
             scoring.report(self.folder, board, phase, parsed, aside, records=records)
+            if self._labels(found) != labels:  # corrected meanwhile
+                shutil.rmtree(aside, ignore_errors=True)
+                return False
         except Exception:  # an empty folder tells that it was tried
             self._note_fault(found.id)
             shutil.rmtree(aside, ignore_errors=True)

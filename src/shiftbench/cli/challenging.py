@@ -284,18 +284,13 @@ def checkpoint(folder: Folder, out: Annotated[Path | None, o.Out] = None, *, whe
 
 def conclude(folder: Folder, board: BoardName, phase: PhaseName, *, where: Where) -> None:
     """Make the final ranking of a phase that has ended, from the submissions that teams chose."""
-    from shiftbench.scores.metric import METRICS
-
     with extra():
-        from shiftbench.challenge import scoring
+        from shiftbench.challenge import conclusion
     chosen, during = _phase(folder, board, phase)
     ledger = where.ledger(folder)
-    better = "max" if METRICS[chosen.metric].better == "max" else "min"
-    entries = ledger.chosen(board, phase, better=better, hidden=during.hidden)  # type: ignore[arg-type]
-    if not entries:
-        raise SettingsError(f"{board}, {phase}: expected submissions with a score, found none: nothing to rank.")
-    parsed = {str(each.submission): where.of(folder) / "parsed" / str(each.submission) for each in entries}
-    ledger.conclude(board, during, scoring.ranking(folder, chosen, phase, parsed, entries), command_line())
+    entries = conclusion.entries(folder, ledger, chosen, during)
+    made = conclusion.ranking(folder, where.of(folder), chosen, during, entries)
+    ledger.conclude(board, during, made, command_line(), better=conclusion.better(chosen), entries=entries)
     say(f"{counted(len(entries), 'submission')} ranked: the board of {phase} shows the final results")
 
 

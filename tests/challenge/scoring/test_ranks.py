@@ -51,6 +51,7 @@ def test_references_change_neither_ranks_nor_order_of_teams(phase):
     own = [(teams.index(a), teams.index(b)) for a, b in found if a in teams and b in teams]
     alone, alone_order = ranked(own, [False] * len(teams), losses[teams])
     assert [ranks[k] for k in teams] == alone
+    assert all((rank is None) == is_reference for rank, is_reference in zip(ranks, reference, strict=True))
     assert [k for k in order if not reference[k]] == [teams[k] for k in alone_order]
 
 

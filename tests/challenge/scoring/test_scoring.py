@@ -295,12 +295,12 @@ def test_systems_that_cannot_be_told_apart_share_a_rank_in_the_order_of_arrival(
         assert row["low"] <= row["score"] <= row["high"]
 
 
-def test_references_take_no_rank_from_teams(three):
+def test_references_have_no_rank_and_take_none_from_teams(three):
     folder, places = three
     entries = [Entry(int(name), n, f"team {name}", n, name == "4", False) for n, name in enumerate(places)]
     found = scoring.ranking(folder, BOARD, HIDDEN, places, entries)
     assert [(row["team"], row["rank"], row["reference"]) for row in found["rows"]] == [
-        ("team 4", 1, True), ("team 5", 1, False), ("team 3", 2, False),
+        ("team 4", None, True), ("team 5", 1, False), ("team 3", 2, False),
     ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def test_what_has_no_score_is_never_ranked(world: World):
     assert world.ledger.board("table", "development", better="min") == []
 
 
-def test_references_have_a_rank_and_take_none(world: World):
+def test_references_have_no_rank_and_take_none(world: World):
     ledger = world.ledger
     ledger.reference("table", OPEN, "Mean", file=("mean.csv", 9), sha256="0" * 64)
     world.work(score(1.0))
@@ -44,7 +44,7 @@ def test_references_have_a_rank_and_take_none(world: World):
     rows = ledger.board("table", "development", better="min")
     assert [(row.rank, row.team, row.reference) for row in rows] == [
         (1, "A", False),
-        (2, "Mean", True),
+        (None, "Mean", True),
         (2, "B", False),
     ]
 
@@ -72,6 +72,46 @@ def test_a_board_shows_one_version_of_the_labels(world: World):
     assert [(row.team, row.score, row.labels) for row in two] == [("Anna's", 5.0, "labels-2")]
     newest = ledger.board("table", "development", better="min")
     assert [(row.team, row.score) for row in newest] == [("Ben's", 2.0), ("Anna's", 5.0)]
+
+
+@pytest.mark.parametrize("obsolete", [False, True])
+def test_labels_that_come_back_show_their_own_scores_on_a_hidden_board(world: World, obsolete: bool):
+    anna, ledger, host = world.team("Anna's"), world.ledger, world.user("organiser")
+    world.scored(anna, 1.0, HIDDEN)
+    for labels, value in (("labels-2", 5.0), ("labels-1", 1.0)):  # corrected, which was wrong, and put back
+        if obsolete and labels == "labels-2":
+            ledger.obsolete("table", "final", "labels-1", host, "corrected")
+        ledger.rescore("table", "final", host)
+        world.work(score(value, labels=labels))
+    rows = ledger.board("table", "final", better="min", hidden=True)
+    assert [(row.team, row.score, row.labels) for row in rows] == [("Anna's", 1.0, "labels-1")]
+    (entry,) = ledger.chosen("table", "final", better="min", hidden=True)
+    assert (entry.submission, entry.labels, entry.score) == (1, "labels-1", ledger.scores(1)[0].id)
+
+
+def test_versions_of_labels_are_told_with_their_first_score(world: World):
+    anna, ledger, host = world.team("Anna's"), world.ledger, world.user("organiser")
+    world.scored(anna, 1.0)
+    before = world.clock.now
+    world.clock.now += 5
+    ledger.rescore("table", "development", host)
+    world.work(score(2.0, labels="labels-2"))
+    assert ledger.labels("table", "development") == {"labels-1": before, "labels-2": before + 5}
+    assert ledger.versions("table", "development", before) == {1: ("labels-1", "scorer-1")}
+    assert ledger.versions("table", "development", before + 5) == {1: ("labels-2", "scorer-1")}
+    ledger.obsolete("table", "development", "labels-1", host, "corrected")
+    assert [*ledger.labels("table", "development")] == ["labels-2"]
+
+
+def test_the_newest_scores_of_open_phases_come_in_pages(world: World):
+    anna, ledger = world.team("Anna's"), world.ledger
+    numbers = [world.scored(anna, float(n)) for n in range(3)]
+    world.scored(anna, 1.0, HIDDEN)
+    world.sent(world.team("Ben's"))  # has no score
+    first = ledger.newest_scores(limit=2)
+    assert [(each.submission.id, each.labels) for each in first] == [(numbers[2], "labels-1"), (numbers[1], "labels-1")]
+    (last,) = ledger.newest_scores(before=numbers[1])
+    assert (last.submission.id, last.score) == (numbers[0], ledger.scores(numbers[0])[0].id)
 
 
 def test_a_number_tells_caches_that_a_board_changed(world: World):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from shiftbench.challenge.store.records import Announcement, CommandLine, Final, Refused
+from shiftbench.challenge.store.records import Announcement, CommandLine, Final, Refused, User
 
 from .world import HIDDEN, MIDNIGHT, OPEN, World, score
 
@@ -92,6 +93,46 @@ def test_final_scores_and_ranks_are_lines_of_the_log_that_receipts_show(world: W
     assert {name: final[name] for name in ("board", "phase", "team", "sha256", "labels")} == {
         name: told[name] for name in ("board", "phase", "team", "sha256", "labels")
     }
+
+
+def test_a_reference_has_no_rank_in_the_log(world: World):
+    host, ledger = world.user("organiser"), world.ledger
+    ledger.reference("table", HIDDEN, "Mean", file=("mean.csv", 9), sha256="0" * 64)
+    number = world.work(score(1.0))
+    world.clock.now = HIDDEN.ends
+    row = {"submission": number, "rank": None, "score": 1.0}
+    ledger.conclude("table", HIDDEN, {"rows": [row], "scorer": "scorer-2"}, host)
+    line = json.loads(ledger.log(1, 1)[0])
+    assert (line["final"], line["rank"], line["scorer"]) == (True, None, "scorer-2")  # of whom the final score is
+
+
+def _disqualified(world: World, team: User) -> None:
+    world.ledger.disqualify(int(team.team or 0), "two accounts", world.user("organiser"))
+
+
+def _scored_again(world: World, _team: User) -> None:
+    world.ledger.rescore("table", "final", world.user("organiser"))
+    world.work(score(2.0, labels="labels-2"))
+
+
+def _obsolete(world: World, _team: User) -> None:
+    world.ledger.obsolete("table", "final", "labels-1", world.user("organiser"), "wrong")
+
+
+@pytest.mark.parametrize("act", [_disqualified, _scored_again, _obsolete])
+def test_a_ranking_of_what_changed_while_it_was_made_is_not_stored(world: World, act: Callable[[World, User], None]):
+    anna, host, ledger = world.team("Anna's"), world.user("organiser"), world.ledger
+    world.scored(anna, 1.0, HIDDEN)
+    world.clock.now = HIDDEN.ends
+    entries, size = ledger.chosen("table", "final", better="min", hidden=True), ledger.log_size()
+    ranking = {"rows": [{"submission": entries[0].submission, "rank": 1, "score": 1.0}]}
+    act(world, anna)
+    with pytest.raises(Refused, match=r"something changed meanwhile\. Conclude again"):
+        ledger.conclude("table", HIDDEN, ranking, host, entries=entries)
+    assert ledger.final("table", "final") is None
+    assert ledger.log_size() - size == (act is _scored_again)  # no line of a final score
+    now = ledger.chosen("table", "final", better="min", hidden=True)
+    ledger.conclude("table", HIDDEN, {"rows": []}, host, entries=now)
 
 
 def test_a_phase_without_end_is_never_concluded_nor_released(world: World):

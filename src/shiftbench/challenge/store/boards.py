@@ -11,7 +11,17 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, tr
 
 from shiftbench.challenge.store import schema
 from shiftbench.challenge.store.log import Log
-from shiftbench.challenge.store.records import NO_SUBMISSION, Better, Entry, Ladder, Refused, Row, Score, Submission
+from shiftbench.challenge.store.records import (
+    NO_SUBMISSION,
+    Better,
+    Entry,
+    Ladder,
+    Newest,
+    Refused,
+    Row,
+    Score,
+    Submission,
+)
 
 _S, _C, _T = schema.submissions.c, schema.scores.c, schema.teams.c
 _SUBMISSIONS = (
@@ -26,12 +36,17 @@ _SUBMISSIONS = (
 
 
 def _submission(row: Any) -> Submission:
-    return Submission(**{**row._mapping, "problems": tuple(json.loads(row.problems))})
+    plain = {name: row._mapping[name] for name in Submission.__dataclass_fields__}
+    return Submission(**{**plain, "problems": tuple(json.loads(row.problems))})
 
 
 def climbed(c: Connection, board: str, phase: str, team: int, labels: str) -> Ladder:
-    """The Ladder of a team: the newest of its submissions that climbed, with these labels."""
-    where = and_(_S.board == board, _S.phase == phase, _S.team == team, _C.labels == labels, _C.climbed)
+    """The Ladder of a team: the newest of its submissions that climbed, with these labels.
+
+    Scores that are obsolete do not count: where labels come back that were obsolete once, a Ladder begins anew.
+    """
+    counts = and_(_C.labels == labels, _C.climbed, _C.obsolete.is_(None))
+    where = and_(_S.board == board, _S.phase == phase, _S.team == team, counts)
     joined = schema.scores.join(schema.submissions, _S.id == _C.submission)
     found = c.execute(select(_C.shown, _C.submission).select_from(joined).where(where).order_by(_C.id.desc())).first()
     return Ladder(found.shown, found.submission) if found else Ladder(None, None)
@@ -58,6 +73,13 @@ class Boards(Log):
         query = _SUBMISSIONS.where(true(), *conditions).order_by(_S.id.desc()).limit(limit)
         return [_submission(row) for row in self._rows(query)]
 
+    def newest_scores(self, *, before: int | None = None, limit: int = 1_000) -> list[Newest]:
+        """Submissions to open phases that are scored, the newest first; `before` a number."""
+        conditions = [_S.state == "scored", ~_S.hidden, _S.score.is_not(None)]
+        conditions += [_S.id < before] if before is not None else []
+        query = _SUBMISSIONS.add_columns(_C.id.label("newest"), _C.labels).where(*conditions).order_by(_S.id.desc())
+        return [Newest(_submission(row), int(row.newest), row.labels) for row in self._rows(query.limit(limit))]
+
     def scores(self, submission: int) -> list[Score]:
         """All scores of a submission, the newest first; what is in them is sealed while its hidden phase is open."""
         query = select(schema.scores).where(_C.submission == submission).order_by(_C.id.desc())
@@ -76,12 +98,13 @@ class Boards(Log):
 
         hidden: show what the Ladder let through, without intervals. labels: a version of the labels, by default each
         submission's newest score that is not obsolete. What has no score, and disqualified teams, are not on it.
-        References take no rank from teams.
+        References have no rank.
         """
         rows = self._rows(_best(board, phase, better, hidden, labels))
         sign = 1 if better == "min" else -1
         teams = sorted(sign * row.counted for row in rows if not row.reference)
-        return [_row(row, 1 + bisect_left(teams, sign * row.counted), hidden) for row in rows]
+        ranks = (None if row.reference else 1 + bisect_left(teams, sign * row.counted) for row in rows)
+        return [_row(row, rank, hidden) for row, rank in zip(rows, ranks, strict=True)]
 
     def chosen(
         self, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
@@ -90,19 +113,41 @@ class Boards(Log):
 
         hidden: as of the phase, so that without a choice the best one is that of the Ladder.
         """
-        newest = _newest(board, phase, labels).subquery()
-        own = self._rows(select(newest).where(newest.c.place == 1, newest.c.chosen, newest.c.value.is_not(None)))
-        deciding = {row.team for row in own}
-        best = [row for row in self._rows(_best(board, phase, better, hidden, labels)) if row.team not in deciding]
-        entries = [_entry(row, chosen=row.team in deciding) for row in [*own, *best]]
-        return sorted(entries, key=lambda entry: (entry.begun, entry.submission))  # its first byte counts
+        with self._reading() as c:
+            return counting(c, board, phase, better=better, hidden=hidden, labels=labels)
+
+    def labels(self, board: str, phase: str) -> dict[str, int]:
+        """The versions of the labels behind scores that count, and when the first score of each was made."""
+        query = select(_C.labels, func.min(_C.at).label("first")).join(schema.submissions, _S.id == _C.submission)
+        ours = query.where(_S.board == board, _S.phase == phase, _C.obsolete.is_(None)).group_by(_C.labels)
+        return {row.labels: int(row.first) for row in self._rows(ours.order_by(func.min(_C.at)))}
+
+    def versions(self, board: str, phase: str, until: int) -> dict[int, tuple[str, str]]:
+        """Labels and scorer of each submission's newest score at a moment."""
+        query = select(_C.submission, _C.labels, _C.scorer).join(schema.submissions, _S.id == _C.submission)
+        rows = self._rows(query.where(_S.board == board, _S.phase == phase, _C.at <= until).order_by(_C.id))
+        return {row.submission: (row.labels, row.scorer) for row in rows}
+
+
+def counting(
+    c: Connection, board: str, phase: str, *, better: Better, hidden: bool = False, labels: str | None = None
+) -> list[Entry]:
+    """The submissions that count at the end, see `Boards.chosen`."""
+    newest = _newest(board, phase, labels).subquery()
+    own = c.execute(select(newest).where(newest.c.place == 1, newest.c.chosen, newest.c.value.is_not(None))).all()
+    deciding = {row.team for row in own}
+    best = [row for row in c.execute(_best(board, phase, better, hidden, labels)) if row.team not in deciding]
+    current = {row.submission: row for row in c.execute(select(newest).where(newest.c.place == 1))}
+    entries = [_entry(current[row.submission], chosen=row.team in deciding) for row in [*own, *best]]
+    return sorted(entries, key=lambda entry: (entry.begun, entry.submission))  # its first byte counts
 
 
 def _newest(board: str, phase: str, labels: str | None) -> Select[Any]:
     """All scores that count, numbered by `place` from the newest one of each submission."""
     labelled = true() if labels is None else _C.labels == labels
     place = func.row_number().over(partition_by=_C.submission, order_by=_C.id.desc()).label("place")
-    columns = (_S.team, _T.name.label("team_name"), _T.reference, _S.begun, _S.chosen, place)
+    current = func.first_value(_C.labels).over(partition_by=_S.team, order_by=_C.id.desc()).label("current")
+    columns = (_S.team, _T.name.label("team_name"), _T.reference, _S.begun, _S.chosen, place, current)
     joined = schema.scores.join(schema.submissions, _S.id == _C.submission).join(schema.teams, _T.id == _S.team)
     counts = and_(_C.obsolete.is_(None), _T.disqualified.is_(None), labelled)
     return (
@@ -113,18 +158,22 @@ def _newest(board: str, phase: str, labels: str | None) -> Select[Any]:
 
 
 def _best(board: str, phase: str, better: Better, hidden: bool, labels: str | None) -> Select[Any]:
-    """What each team is ranked by, the best first, as `counted`: of hidden boards what the Ladder let through last."""
+    """What each team is ranked by, the best first, as `counted`: of hidden boards what the Ladder let through last.
+
+    That is the Ladder of the labels of the team's newest score: labels may come back that were corrected before.
+    """
     scores = _newest(board, phase, labels).subquery()
     counted = scores.c.shown if hidden else scores.c.value
     sign = counted if better == "min" else -counted
     order = (scores.c.id.desc(),) if hidden else (sign, scores.c.begun, scores.c.id)
     first = func.row_number().over(partition_by=scores.c.team, order_by=order).label("first")
-    counts = and_(counted.is_not(None), scores.c.climbed if hidden else scores.c.place == 1)
+    through = and_(scores.c.climbed, scores.c.labels == scores.c.current) if hidden else scores.c.place == 1
+    counts = and_(counted.is_not(None), through)
     best = select(*scores.c, counted.label("counted"), sign.label("sign"), first).where(counts).subquery()
     return select(best).where(best.c.first == 1).order_by(best.c.sign, best.c.begun, best.c.id)
 
 
-def _row(row: Any, rank: int, hidden: bool) -> Row:
+def _row(row: Any, rank: int | None, hidden: bool) -> Row:
     low, high = (None, None) if hidden else (row.low, row.high)
     return Row(
         rank, row.team_name, row.counted, low, high, row.submission, row.begun, row.reference, row.labels, row.scorer
@@ -132,4 +181,7 @@ def _row(row: Any, rank: int, hidden: bool) -> Row:
 
 
 def _entry(row: Any, *, chosen: bool) -> Entry:
-    return Entry(row.submission, row.team, row.team_name, row.begun, row.reference, chosen)
+    return Entry(
+        row.submission, row.team, row.team_name, row.begun, row.reference, chosen, row.id, row.labels, row.scorer,
+        row.at,
+    )  # fmt: skip

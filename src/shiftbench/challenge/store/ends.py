@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
 
 from shiftbench.challenge.definition import Phase
 from shiftbench.challenge.store import schema
+from shiftbench.challenge.store.boards import counting
 from shiftbench.challenge.store.log import Log
-from shiftbench.challenge.store.records import WAITING, Act, Announcement, CommandLine, Final, Refused, User
+from shiftbench.challenge.store.records import (
+    WAITING,
+    Act,
+    Announcement,
+    Better,
+    CommandLine,
+    Entry,
+    Final,
+    Refused,
+    User,
+)
 from shiftbench.errors import counted
 
 _S = schema.submissions.c
@@ -44,35 +56,47 @@ class Ends(Log):
                 )
             c.execute(update(table).where(_S.id == number).values(chosen=chosen))
 
-    def conclude(self, board: str, phase: Phase, ranking: Any, by: User | CommandLine) -> None:
+    def conclude(
+        self, board: str, phase: Phase, ranking: Any, by: User | CommandLine, *, better: Better = "min",
+        entries: Sequence[Entry] | None = None,
+    ) -> None:  # fmt: skip
         """Store the final ranking, which is JSON, of a phase that has ended and has nothing in the queue.
 
         Each submission ranked gets a line of the log with its final score and rank, which its receipt then shows.
         Uploads on their way are over. A later ranking takes its place, as after a disqualification; the audit tells of
-        each.
+        each. entries: what was ranked, of which nothing may have changed meanwhile.
         """
         with self._writing() as (c, now):
             _require_ended(phase, now)
-            where = and_(_S.board == board, _S.phase == phase.name, _S.state.in_(WAITING))
-            if waiting := c.execute(select(func.count()).select_from(schema.submissions).where(where)).scalar_one():
+            _require_idle(c, board, phase)
+            if entries is not None and _others(c, board, phase, better, entries):
                 raise Refused(
-                    f"expected an empty queue of the phase {phase.name}, found {counted(waiting, 'submission')}. Wait."
+                    "expected the teams, submissions and scores of which the ranking was made, found others: something "
+                    "changed meanwhile. Conclude again."
                 )
             text = json.dumps(ranking, allow_nan=False)
             c.execute(insert(schema.finals).values(board=board, phase=phase.name, at=now, ranking=text))
+            made = {"scorer": ranking["scorer"]} if isinstance(ranking, dict) and "scorer" in ranking else {}
             for row in ranking.get("rows", ()) if isinstance(ranking, dict) else ():
-                self._log_final(c, row, now)
+                self._log_final(c, row, {**made, "at": now})
             _end_uploads(c, _to(board, phase))
             self._note(c, now, by, "concluded", f"{board}, {phase.name}")
 
-    def _log_final(self, c: Connection, row: dict[str, Any], now: int) -> None:
+    def require_over(self, board: str, phase: Phase) -> None:
+        """Refuse a phase that goes on, or has something in the queue."""
+        now = self.now()
+        with self._reading() as c:
+            _require_ended(phase, now)
+            _require_idle(c, board, phase)
+
+    def _log_final(self, c: Connection, row: dict[str, Any], made: dict[str, Any]) -> None:
         score, team = schema.scores, schema.teams.c.name.label("team")
         query = select(_S.id.label("submission"), _S.board, _S.phase, _S.sha256, team, score.c.labels, score.c.scorer)
         joined = query.join(schema.teams, schema.teams.c.id == _S.team).join(score, score.c.id == _S.score)
         found = c.execute(joined.where(_S.id == row["submission"])).first()
         if found is not None:
-            closing = {"final": True, "rank": row["rank"], "score": row["score"], "at": now}
-            number = self._append(c, {**found._mapping, **closing})
+            closing = {"final": True, "rank": row["rank"], "score": row["score"]}
+            number = self._append(c, {**found._mapping, **closing, **made})
             newest = select(_S.score).where(_S.id == found.submission).scalar_subquery()
             c.execute(update(score).where(score.c.id == newest).values(receipt=number))
 
@@ -158,6 +182,19 @@ def _end_uploads(c: Connection, which: ColumnElement[bool]) -> None:
     """Uploads on their way are over: their bytes could be chosen now that more is known."""
     table = schema.uploads
     c.execute(update(table).where(which, table.c.submission.is_(None)).values(touched=0))
+
+
+def _others(c: Connection, board: str, phase: Phase, better: Better, entries: Sequence[Entry]) -> bool:
+    """Whether others than these count now."""
+    return counting(c, board, phase.name, better=better, hidden=phase.hidden) != [*entries]
+
+
+def _require_idle(c: Connection, board: str, phase: Phase) -> None:
+    where = and_(_S.board == board, _S.phase == phase.name, _S.state.in_(WAITING))
+    if waiting := c.execute(select(func.count()).select_from(schema.submissions).where(where)).scalar_one():
+        raise Refused(
+            f"expected an empty queue of the phase {phase.name}, found {counted(waiting, 'submission')}. Wait."
+        )
 
 
 def _require_ended(phase: Phase, now: int) -> None:

@@ -224,6 +224,14 @@ class Score:
     obsolete: str | None
 
 
+class Newest(NamedTuple):
+    """A submission, the number of its newest score, and the labels behind that."""
+
+    submission: Submission
+    score: int
+    labels: str
+
+
 class Ladder(NamedTuple):
     """What a team sees of a hidden phase, and its best submission; None where no submission climbed."""
 
@@ -233,9 +241,9 @@ class Ladder(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a leaderboard; references have the rank that a team with their score would have."""
+    """A line of a leaderboard; references have no rank."""
 
-    rank: int
+    rank: int | None
     team: str
     score: float
     low: float | None
@@ -249,7 +257,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission that counts at the end of a phase; `chosen`: by its team, else it is its best one."""
+    """A submission that counts at the end of a phase; `chosen`: by its team, else it is its best one.
+
+    score: the number of its newest score that counts, made at the moment `scored` with these labels by this scorer.
+    """
 
     submission: int
     team: int
@@ -257,6 +268,10 @@ class Entry:
     begun: int
     reference: bool
     chosen: bool
+    score: int = 0
+    labels: str = ""
+    scorer: str = ""
+    scored: int = 0
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shiftbench.challenge import reports
+from shiftbench.challenge import conclusion, reports
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.ledger import Ledger
-from shiftbench.challenge.store.records import Better, Entry, Refused, User
+from shiftbench.challenge.store.records import Refused, User
 from shiftbench.errors import ShiftbenchError
 from shiftbench.report.content import Report
 from shiftbench.scores.score import Score
@@ -84,6 +84,7 @@ class Results:
         page = self.comparison([*names], released=released)
         if page.is_file():
             return
+        self._require_current(board, phase, [*names])
         parsed = {name: self._parsed(number) for number, name in names.items()}
 
         def make() -> None:
@@ -91,24 +92,28 @@ class Results:
 
         self._begin(page.parent.name, make)
 
+    def _require_current(self, board: Board, phase: Phase, numbers: Sequence[int]) -> None:
+        """Refuse scores of earlier labels: the report would be of those that are sealed now."""
+        labels = conclusion.sealed(self._folder, board, phase)
+        if labels is not None and any(self._ledger.scores(number)[0].labels != labels for number in numbers):
+            raise Refused(
+                "expected submissions that have been scored with the labels that are sealed now, found scores of "
+                "earlier labels. Compare them when the organisers have scored all again."
+            )
+
     def comparing(self, numbers: Sequence[int], *, released: bool) -> Progress:
         """How far a comparison is."""
         page = self.comparison(numbers, released=released)
         return Progress("done") if page.is_file() else self._progress(page.parent.name)
 
-    def conclude(self, board: Board, phase: Phase, by: User, better: Better) -> None:
+    def conclude(self, board: Board, phase: Phase, by: User) -> None:
         """Begin the final ranking of a phase that has ended; it is stored when it is made."""
-        now = self._ledger.now()
-        if phase.ends is None or now < phase.ends:
-            raise Refused(f"expected a phase that has ended, found {phase.name} open or to come. Wait for its end.")
-        entries = self._ledger.chosen(board.slug, phase.name, better=better, hidden=phase.hidden)
-        if not entries:
-            raise Refused("expected submissions with a score, found none: there is nothing to rank.")
+        conclusion.entries(self._folder, self._ledger, board, phase)  # at once, whatever is to be refused
 
         def make() -> None:
-            parsed = {str(each.submission): self._parsed(each.submission) for each in entries}
-            rows = _child(_ranked, self._folder, board, phase.name, parsed, entries)
-            self._ledger.conclude(board.slug, phase, rows, by)
+            entries = conclusion.entries(self._folder, self._ledger, board, phase)
+            made = _child(conclusion.ranking, self._folder, self._state, board, phase, entries)
+            self._ledger.conclude(board.slug, phase, made, by, better=conclusion.better(board), entries=entries)
 
         self._begin(f"{board.slug}/{phase.name}", make)
 
@@ -164,11 +169,3 @@ def _compared(
     shutil.rmtree(aside, ignore_errors=True)
     scoring.report(folder, board, phase, parsed, aside, records=released)
     aside.replace(out)
-
-
-def _ranked(
-    folder: Path, board: Board, phase: str, parsed: Mapping[str, Path], entries: Sequence[Entry]
-) -> dict[str, Any]:
-    from shiftbench.challenge import scoring
-
-    return scoring.ranking(folder, board, phase, parsed, entries)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from shiftbench.challenge import conclusion
 from shiftbench.challenge.definition import Board, Phase, moment
 from shiftbench.challenge.store.records import Quota, Refused, Row, Score, Submission, User
 from shiftbench.challenge.web.results import MOST_COMPARED
@@ -28,7 +29,8 @@ class SeenPhase:
     """A phase; moments are microseconds since 1970 UTC.
 
     hidden: a submission is answered with one number, through the Ladder, while the phase is open. concluded: when its
-    final ranking was stored. released: when its labels became public.
+    final ranking was stored. released: when its labels became public. outdated: why that ranking is not of what counts
+    now, in sentences, such as labels that were corrected since; empty if it is.
     """
 
     name: str
@@ -41,6 +43,7 @@ class SeenPhase:
     entries: int
     concluded: int | None
     released: int | None
+    outdated: list[str]
 
 
 @dataclass(frozen=True)
@@ -142,10 +145,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class FinalRow:
-    """An entry of a final ranking. rank: see the ranking's rule; better_than: positions of rows."""
+    """An entry of a final ranking. rank: see the ranking's rule, None of references; better_than: positions of rows."""
 
     submission: int
-    rank: int
+    rank: int | None
     team: str
     score: float | None
     low: float | None
@@ -172,19 +175,30 @@ class Pair:
 
 @dataclass(frozen=True)
 class FinalRanking:
-    """The final ranking of a phase, the best rank first; level: of the tests behind the ranks; rule: in words."""
+    """The final ranking of a phase, the best rank first; level: of the tests behind the ranks; rule: in words.
+
+    labels, scorer: versions behind it, one of each but in rankings of early servers. outdated: why it is not of what
+    counts now, in sentences; empty if it is.
+    """
 
     at: int
     metric: str
     level: float
     rule: str
+    labels: list[str]
+    scorer: list[str]
+    outdated: list[str]
     rows: list[FinalRow]
     comparisons: list[Pair]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Submissions beside each other, and how their common report is: none, running, done or failed."""
+    """Submissions beside each other, and how their common report is: none, running, done or failed.
+
+    outdated: why scores of a hidden phase, which are those of its final ranking, are not of what counts now; the common
+    report is of the labels that were sealed when it was made.
+    """
 
     board: str
     phase: str
@@ -192,6 +206,7 @@ class Comparison:
     state: str
     problems: tuple[str, ...]
     report: str | None
+    outdated: list[str]
 
 
 def phase(server: Server, board: Board, during: Phase) -> SeenPhase:
@@ -201,6 +216,7 @@ def phase(server: Server, board: Board, during: Phase) -> SeenPhase:
     return SeenPhase(
         during.name, state, during.starts, during.ends, during.per_day, during.failures_per_hour, during.hidden,
         during.entries, final.at if final else None, server.ledger.released(board.slug, during.name),
+        conclusion.since(server.folder, server.ledger, board, during, final) if final else [],
     )  # fmt: skip
 
 
@@ -230,7 +246,9 @@ def final(server: Server, chosen: Board, during: Phase) -> FinalRanking | None:
     rows = [_final_row(server, row, known) for row in found.ranking["rows"]]
     pairs = [Pair(**{name: each[name] for name in Pair.__dataclass_fields__}) for each in found.ranking["comparisons"]]
     level, rule = float(found.ranking["level"]), str(found.ranking.get("rule", RULE_BEFORE))
-    return FinalRanking(found.at, chosen.metric, level, rule, rows, pairs)
+    made = conclusion.versions(server.ledger, chosen, during, found)
+    since = conclusion.since(server.folder, server.ledger, chosen, during, found)
+    return FinalRanking(found.at, chosen.metric, level, rule, [*made.labels], [*made.scorer], since, rows, pairs)
 
 
 def ranking(server: Server, chosen: Board, during: Phase) -> FinalRanking:
@@ -258,8 +276,8 @@ def _final_row(server: Server, row: dict[str, Any], known: dict[int, Row]) -> Fi
         reference = number in known and known[number].reference
         row = {"team": found.team_name, "begun": found.begun, "reference": reference, "chosen": found.chosen} | row
     return FinalRow(
-        number, row["rank"], row["team"], row["score"], row["low"], row["high"], row["begun"], row["reference"],
-        row["chosen"], row["better_than"],
+        number, None if row["reference"] else row["rank"], row["team"], row["score"], row["low"], row["high"],
+        row["begun"], row["reference"], row["chosen"], row["better_than"],
     )  # fmt: skip
 
 
@@ -328,7 +346,8 @@ def comparison(server: Server, slug: str, name: str | None, numbers: list[int]) 
     state, problems = server.results.comparing(numbers, released=released) if len(entries) > 1 else ("none", ())
     query = "&".join(f"entry={number}" for number in numbers)
     address = f"/boards/{slug}/compared?phase={during.name}&{query}" if state == "done" else None
-    return Comparison(chosen.slug, during.name, entries, state, problems, address)
+    outdated = phase(server, chosen, during).outdated if during.hidden else []
+    return Comparison(chosen.slug, during.name, entries, state, problems, address, outdated)
 
 
 def compared(server: Server, chosen: Board, during: Phase, numbers: list[int]) -> list[Compared]:

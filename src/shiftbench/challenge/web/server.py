@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shiftbench.challenge import definition, forms, manifest
+from shiftbench.challenge import conclusion, definition, forms, manifest
 from shiftbench.challenge.definition import Board, Challenge, Phase
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import NO_SUBMISSION, Better, Refused, Row, Submission, Upload, User
@@ -66,7 +66,7 @@ class Server:
 
     def better(self, board: Board) -> Better:
         """Which values of the headline score are better."""
-        return "max" if self.metric(board).better == "max" else "min"
+        return conclusion.better(board)
 
     def sealed(self, board: Board, phase: Phase) -> bool:
         """Whether a team is told one number alone: of hidden phases until their final ranking is there."""
@@ -143,6 +143,19 @@ class Server:
         """The submissions with a fault of the server that was noted."""
         found = (path.name.removesuffix(".desk.txt") for path in (self.uploads.state / "faults").glob("*.desk.txt"))
         return {int(each) for each in found if each.isdigit()}
+
+    def obsolete(self, board: Board, phase: Phase, labels: str, user: User, reason: str) -> int:
+        """Let scores of earlier labels count no more; returns how many.
+
+        Raises:
+            Refused: for labels that are sealed now.
+        """
+        if labels == conclusion.sealed(self.folder, board, phase):
+            raise Refused(
+                f"expected earlier labels, found those that are sealed now ({labels[: conclusion.DIGITS]}). Seal "
+                "corrected ones and score all again first."
+            )
+        return self.ledger.obsolete(board.slug, phase.name, labels, user, reason)
 
     def join(self, code: str, user: User) -> None:
         """Join the team of a code, as far as the challenge allows its size."""

@@ -124,7 +124,7 @@ def _add_phases(api: APIRouter, server: Server, organising: Callable[..., User])
     def conclude(board: str, phase: str, user: Organiser) -> Progress:
         """Begin the final ranking of a phase that has ended."""
         chosen, during = server.phase(board, phase)
-        server.results.conclude(chosen, during, user, server.better(chosen))
+        server.results.conclude(chosen, during, user)
         return _progress(board, phase)
 
     @api.get("/desk/boards/{board}/{phase}/conclude")
@@ -154,5 +154,4 @@ def _add_phases(api: APIRouter, server: Server, organising: Callable[..., User])
     def obsolete(board: str, phase: str, body: Old, user: Organiser) -> Count:
         """Let scores of old labels count no more."""
         chosen, during = server.phase(board, phase)
-        reason = readable(body.reason, "reason")
-        return Count(count=server.ledger.obsolete(chosen.slug, during.name, body.labels, user, reason))
+        return Count(count=server.obsolete(chosen, during, body.labels, user, readable(body.reason, "reason")))

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from shiftbench.challenge import conclusion
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.records import Refused
 from shiftbench.challenge.web import figure, numbers, seen, threats
@@ -66,6 +67,7 @@ def board(visit: Visit) -> Mapping[str, Any]:
         "undrawn": sum(not each for each in sides.values()),
         "used": {name: sorted(found) for name, found in used.items()}, "quota": None, "form": None,
         "differing": [name for name, found in used.items() if len(found) > 1],
+        "sealed_labels": conclusion.sealed(server.folder, chosen, during),
     }  # fmt: skip
     if visit.user is not None and visit.user.team is not None and standing.phase.state == "open":
         values |= {"quota": server.ledger.quota(chosen.slug, during, visit.user.team), "form": _form(chosen)}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from shiftbench.challenge import conclusion
 from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.records import ROLES, WAITING
 from shiftbench.challenge.web import seen
+from shiftbench.challenge.web.results import Progress
+from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import Next, Visit
 
 RECENT = 50
@@ -46,17 +50,36 @@ def phases(visit: Visit) -> Mapping[str, Any]:
     """What can be done with the phases of each board."""
     server = visit.server
     boards = [seen.board(server, each) for each in server.challenge.boards]
-    progress = {
-        (board.slug, each.name): server.results.concluding(board.slug, each.name)
-        for board in boards
-        for each in board.phases
-    }
-    versions = {
-        (board.slug, during.name): sorted({row.labels for row in server.rows(board, during)})
+    tasks = {
+        (board.slug, during.name): _task(server, board, during)
         for board in server.challenge.boards
         for during in board.phases
     }
-    return {"boards": boards, "progress": progress, "versions": versions}
+    return {"boards": boards, "tasks": tasks}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an organiser may do with a phase. job: the final ranking that is being made; waiting: in the queue.
+
+    again: whether scores are of labels that were corrected since. earlier: labels that may be made obsolete.
+    """
+
+    job: Progress
+    waiting: int
+    again: bool
+    earlier: list[str]
+
+
+def _task(server: Server, board: Board, phase: Phase) -> Task:
+    sealed, found = conclusion.sealed(server.folder, board, phase), server.ledger.labels(board.slug, phase.name)
+    waiting = len(server.ledger.submissions(board=board.slug, phase=phase.name, states=WAITING))
+    entries = server.ledger.chosen(board.slug, phase.name, better=server.better(board), hidden=phase.hidden)
+    again = sealed is not None and any(each.labels != sealed for each in entries)
+    current = sealed or next(reversed(found), None)
+    return Task(
+        server.results.concluding(board.slug, phase.name), waiting, again, [each for each in found if each != current]
+    )  # fmt: skip
 
 
 def news(visit: Visit) -> Mapping[str, Any]:
@@ -130,7 +153,7 @@ def _place(visit: Visit) -> tuple[Board, Phase]:
 def conclude(visit: Visit) -> Next:
     """Begin the final ranking of a phase."""
     board, phase = _place(visit)
-    visit.server.results.conclude(board, phase, visit.account, visit.server.better(board))
+    visit.server.results.conclude(board, phase, visit.account)
     return Next("/desk/phases")
 
 
@@ -152,7 +175,7 @@ def obsolete(visit: Visit) -> Next:
     """Let scores of old labels count no more."""
     board, phase = _place(visit)
     labels, reason = visit.field("labels", 64), visit.field("reason", 500)
-    visit.server.ledger.obsolete(board.slug, phase.name, labels, visit.account, reason)
+    visit.server.obsolete(board, phase, labels, visit.account, reason)
     return Next("/desk/phases")
 
 
