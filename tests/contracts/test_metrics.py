@@ -25,7 +25,8 @@ from shiftbench.partition.features import Features
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.metric import METRICS, Metric
-from shiftbench.scores.resampling import SetTerms, Terms
+from shiftbench.scores.ranking import Ranking
+from shiftbench.scores.resampling import SetTerms, Terms, set_curve
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 N = 600
@@ -335,6 +336,19 @@ def test_the_interval_of_a_score_of_a_set_covers_it_as_often_as_is_said(theirs):
         inside += score.low <= 18 / 21 <= score.high
         assert not any(other.metric == "dice_auc" for other in report.scores), "no ideal answers, no retention"
     assert 200 * 0.95 - 4 * math.sqrt(200 * 0.95 * 0.05) < inside
+
+
+@pytest.mark.parametrize(("n", "points"), [(3, 4), (256, 257), (1024, 257)])
+def test_the_points_of_an_area_lie_where_the_page_says(rng, n, points):
+    errors, ranks = rng.random(n), rng.permutation(n)
+    columns = [np.stack([np.ones(n), each], axis=1) for each in (errors, np.zeros(n))]
+    terms = SetTerms(*(Terms((np.arange(n) % 2,), (2,), each) for each in columns))
+    found = set_curve(THEIRS[0], terms, Ranking.of(ranks.astype(float)))
+    assert len(found) == points
+    for k in range(points):
+        own = ranks < k * n // (points - 1)  # the most certain records keep their answers
+        expected = max((errors * own)[np.arange(n) % 2 == group].mean() for group in (0, 1))
+        assert found[k] == pytest.approx(expected)
 
 
 def test_systems_of_which_one_alone_has_a_score_are_compared_by_the_others(theirs, rng):
