@@ -37,6 +37,7 @@ from shiftbench.metrics.conformal import Sets
 from shiftbench.report import view
 from shiftbench.report.content import HALF, LONGEST_TEXT, Report
 from shiftbench.scores import intervals, retention
+from shiftbench.scores.grouping import coded, distinct
 from shiftbench.scores.intervals import Bootstrap, Progress
 from shiftbench.scores.length import FITS, Fit
 from shiftbench.scores.metric import METRICS
@@ -227,11 +228,12 @@ def _vanished(splits: Sequence[Records]) -> list[str]:
     everywhere: dict[str, set[str]] = {}
     for records in splits:
         for column, labels in records.slices.items():
-            everywhere.setdefault(column, set()).update(map(str, np.unique(labels)))
+            everywhere.setdefault(column, set()).update(map(str, coded(labels)[0]))
     notes = []
     for records in splits:
         for column, labels in records.slices.items():
-            sizes = dict(zip(*(found.tolist() for found in np.unique(labels, return_counts=True)), strict=True))
+            names, codes = coded(labels)
+            sizes = dict(zip(names.tolist(), np.bincount(codes).tolist(), strict=True))
             absent = () if column in records.calendar else everywhere[column]
             small = {name: sizes.get(name, 0) for name in {*sizes, *absent} if sizes.get(name, 0) < SMALLEST_SLICE}
             if len(sizes) - sum(name in sizes for name in small) < 2:
@@ -490,7 +492,7 @@ def _counts(records: Records) -> list[Count]:
             records.split,
             subset,
             int(np.count_nonzero(member)),
-            None if records.clusters is None else len(np.unique(records.clusters[member])),
+            None if records.clusters is None else len(distinct(records.clusters[member])[0]),
         )
         for subset, member in records.subsets().items()
     ]

@@ -17,6 +17,7 @@ from shiftbench.errors import ConstantUncertaintyWarning, WrongSignWarning
 from shiftbench.metrics.classification import calibration_error
 from shiftbench.scores import retention, selective
 from shiftbench.scores.detection import pr_auc, roc_area
+from shiftbench.scores.grouping import coded, distinct
 from shiftbench.scores.intervals import FEWEST, NO_VARIATION, Bootstrap
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.ranking import Index, Ranking, correlation, rank_correlation
@@ -91,7 +92,7 @@ def in_canonical_order(records: Records, systems: Sequence[Scored]) -> tuple[Rec
 
 
 def _codes(labels: Labels) -> Index:
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return coded(labels)[1]
 
 
 def _resampled(system: Scored) -> list[Any]:
@@ -104,13 +105,13 @@ def groups_of(records: Records) -> list[tuple[str, list[str], Index, Flags]]:
     """Slice columns with their groups, codes [n] and the records [N] in sufficiently large groups."""
     found = []
     for column, labels in records.slices.items():
-        names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-        kept = np.flatnonzero(sizes >= SMALLEST_SLICE)
+        names, codes = coded(labels)
+        kept = np.flatnonzero(np.bincount(codes) >= SMALLEST_SLICE)
         if len(kept) < 2:
             continue
         place = np.full(len(names), -1)
         place[kept] = np.arange(len(kept))
-        code = place[codes.reshape(-1)]
+        code = place[codes]
         found.append((column, [str(name) for name in names[kept]], code[code >= 0], code >= 0))
     return found
 
@@ -205,7 +206,7 @@ class Assessed:
         """The mean errors of slices that have enough units for an interval."""
         for column, groups, codes, member in groups_of(self.records):
             unit = resampler.unit[member]
-            units = np.bincount(np.unique(codes * resampler.units + unit) // resampler.units)
+            units = np.bincount(distinct(codes * resampler.units + unit)[0] // resampler.units)
             wide = np.flatnonzero(units >= FEWEST)
             inside = np.isin(codes, wide)
             if len(wide):

@@ -89,7 +89,8 @@ def cluster_codes(frame: pl.DataFrame, columns: Sequence[str]) -> Any:
     missing = [name for name in columns if frame[name].null_count()]
     if missing:
         raise TableError(f"clusters: expected a value in every row of {', '.join(missing)}, found missing ones.")
-    return check.codes("clusters", keys.combined(frame, columns).cast(pl.String).to_numpy())
+    names = keys.combined(frame, columns).cast(pl.String)
+    return names.cast(pl.Enum(names.unique().sort())).to_physical().to_numpy().astype(np.int64)
 
 
 def identity(ids: pl.Series, id_column: str | None, frame: pl.DataFrame, target: str | None) -> npt.NDArray[Any] | None:

@@ -14,6 +14,7 @@ from shiftbench.check import Flags, Vector
 from shiftbench.errors import ArrayError, counted
 from shiftbench.metrics.conformal import RULES, Case, Rule, fewest, means_of
 from shiftbench.metrics.regression import LEVELS
+from shiftbench.scores.grouping import coded
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.score import Separation
 
@@ -266,7 +267,7 @@ def _case(known: _Known, beside: _Beside, side: str, column: str, scores: Vector
     here, groups = member & own, None
     if column:
         labels = np.concatenate([known.records.slices[column][taught], beside.records.slices[column][here]])
-        codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
+        codes = coded(labels)[1]
         groups = codes[: len(scores)], codes[len(scores) :]
     weights = None if found is None else (found.known[taught[known.member]], found.wanted[own[member]])
     return Case(scores, int(here.sum()), groups, weights)

@@ -30,6 +30,7 @@ from shiftbench.io.tables import dates, problem
 from shiftbench.partition import keys
 from shiftbench.partition.features import LIKE_MISSING, MISSING_CATEGORY
 from shiftbench.report.content import LONGEST_TEXT
+from shiftbench.scores.grouping import coded
 
 BINS = 5
 MOST_WHOLE = 31  # the days of a month
@@ -50,7 +51,8 @@ class Gathering:
     @classmethod
     def of(cls, labels: Labels) -> Gathering:
         """All groups if they are few; else the largest, if large enough."""
-        names, counts = np.unique(labels, return_counts=True)
+        names, codes = coded(labels)
+        counts = np.bincount(codes)
         known = frozenset(map(str, names))
         if len(names) <= MOST_GROUPS:
             return cls(known, known)
@@ -69,7 +71,7 @@ class Gathering:
 
     def gathered(self, labels: Labels) -> Labels:
         """The labels [N], with those of small groups replaced; groups that are new here are merged separately."""
-        names, codes = np.unique(labels, return_inverse=True)
+        names, codes = coded(labels)
         new = np.array([str(name) not in self.known for name in names])
         kept = self.kept
         if new.any():
@@ -80,7 +82,7 @@ class Gathering:
             str(name) if str(name) in kept else (beyond if fresh else f"other ({self.others_text})")
             for name, fresh in zip(names, new, strict=True)
         ]
-        return np.array(shown)[codes.reshape(-1)]
+        return np.array(shown)[codes]
 
     def note(self, column: str) -> str:
         """A sentence on the merged groups; "" if there are none."""

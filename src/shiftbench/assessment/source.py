@@ -59,7 +59,10 @@ class Source:
         """At most so many of the records, drawn by a hash of their ids: whatever their order, the same in the same
         order."""
         hashes = keyed_hash(self.ids.gather(self.rows), seed=seed)
-        return self.select(np.argsort(hashes, kind="stable")[:most])
+        kept = np.arange(len(hashes))
+        if most < len(hashes):  # the rest need not be sorted
+            kept = np.flatnonzero(hashes <= np.partition(hashes, most)[most])
+        return self.select(kept[np.argsort(hashes[kept], kind="stable")[:most]])
 
     def folds(self, count: int, *, seed: int) -> Index:
         """A fold 0 … count - 1 for each record [N], by a hash of its id."""

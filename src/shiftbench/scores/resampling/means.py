@@ -8,6 +8,7 @@ from copy import copy
 import numpy as np
 
 from shiftbench.check import Vector
+from shiftbench.scores.grouping import distinct
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.resampling.statistic import product, summed
 
@@ -50,9 +51,8 @@ class GroupMeans:
         self.names = tuple(names)
         self.units = units
         # Only pairs of group and unit that occur are kept: few if units are clusters, N if they are records.
-        cells, cell = np.unique(group * units + unit, return_inverse=True)
+        cells, self.cell = distinct(group * units + unit)
         self.group, self.unit = np.divmod(cells, units)
-        self.cell = cell.reshape(-1)
         self.sizes = np.bincount(self.cell).astype(np.float64)
         self.sums = summed(self.cell, values, len(cells))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.check import Flags, Vector
+from shiftbench.scores.grouping import distinct
 from shiftbench.scores.ranking import Index
 
 
@@ -33,9 +34,9 @@ class Resampler:
             self.unit: Index = np.arange(records)
             self.stratum: Index = groups
         else:
-            _, first, unit = np.unique(clusters, return_index=True, return_inverse=True)
-            self.unit = unit.reshape(-1)
-            self.stratum = groups[first]
+            names, self.unit = distinct(clusters)
+            self.stratum = np.empty(len(names), dtype=groups.dtype)
+            self.stratum[self.unit] = groups  # that of any record of a cluster, as the next line makes sure
             if (self.stratum[self.unit] != groups).any():
                 self.stratum = np.zeros_like(self.stratum)
         self.units = len(self.stratum)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.check import Vector
+from shiftbench.scores.grouping import distinct
 from shiftbench.scores.ranking import Index
 from shiftbench.scores.resampling.statistic import product, summed
 
@@ -48,8 +49,7 @@ class Slopes:
     def __init__(self, errors: Vector, good: Vector | None, starts: Index | None, unit: Index, units: int) -> None:
         n = len(errors)
         first = np.arange(n) if starts is None else np.repeat(starts, np.diff(starts, append=n))
-        cells, cell = np.unique(first * STRETCHES // n * units + unit, return_inverse=True)
-        cell = cell.reshape(-1)
+        cells, cell = distinct(first * STRETCHES // n * units + unit)
         stretch, self.unit = np.divmod(cells, units)
         self.starts = np.flatnonzero(np.diff(stretch, prepend=-1))
         self.lengths = np.diff(self.starts, append=len(cells))
