@@ -12,7 +12,7 @@ from pathlib import Path
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.errors import SettingsError
 
-KEPT = ("files", "parsed", "scored", "compared", "key.pem")  # of a server's state, beside the database
+KEPT = ("key.pem", "files", "parsed", "scored", "compared")  # of a server's state, beside the database
 BATCH = 10_000
 
 
@@ -43,8 +43,11 @@ def _add(tar: tarfile.TarFile, place: Path, name: str) -> None:
 
 
 def export(ledger: Ledger, path: Path) -> int:
-    """Write all tables as lines of JSON, private; returns the number of lines. Secrets in it are hashes."""
-    return _write(path, ledger.export(), 0o600)
+    """Write all tables as lines of JSON, private; returns the number of rows, without the first and the last line.
+
+    Secrets in it are hashes.
+    """
+    return _write(path, ledger.export(), 0o600) - 2
 
 
 def export_log(ledger: Ledger, path: Path) -> int:
@@ -67,6 +70,11 @@ def load(ledger: Ledger, path: Path) -> int:
             return ledger.load(line.rstrip("\n") for line in lines)
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: expected lines that an export wrote, found another file. Export again.") from None
+
+
+def missing(state: Path) -> list[str]:
+    """What the folder of a server's state has nothing of, beside the database."""
+    return [name for name in KEPT if not (state / name).is_file() and not any((state / name).glob("*"))]
 
 
 def require_new(path: Path) -> None:

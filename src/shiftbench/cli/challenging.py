@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ABOUT = "Make a challenge and look after it: sealed labels, a server's copies, the end of a phase."
 BoardName = Annotated[str, typer.Argument(help="The board.", show_default=False)]
+TABLE = "table"  # what a folder of labels is of, unless it is of a track
 PhaseName = Annotated[str, typer.Argument(help="The phase.", show_default=False)]
 NewFile = Annotated[Path, typer.Option("--out", "-o", help="File to write.", show_default=False)]
 Days = Annotated[float | None, typer.Option("--days", min=0.001, help="Days of development [without end].")]
@@ -104,7 +105,7 @@ def new(
     *,
     decided: Decided,
     config: o.Config = None,
-    track: Annotated[str, typer.Option("--track", help="Track that a folder of labels is of [table].")] = "table",
+    track: Annotated[str, typer.Option("--track", help="Track that a folder of labels is of [table].")] = TABLE,
     data: Annotated[Path | None, typer.Option("--data", help="Data of the track [an example, made now].")] = None,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Size of the example.")] = None,
     fitted: Fitted,
@@ -122,16 +123,21 @@ def new(
         raise SettingsError(
             f"--data, --rows: expected a track with them, found {what or 'none'}. Name one, or drop them."
         )
-    if (what in tracks.names() or (place.is_dir() and what and config is None)) and (fitted.method or fitted.members):
+    folder = what not in tracks.names() and bool(what) and place.is_dir() and config is None
+    if (what in tracks.names() or folder) and (fitted.method or fitted.members):
         raise SettingsError(
             f"--method, --members: expected a table with --config, to which baselines are fitted, found {what}: no "
             "baselines are made of it. Drop these options; a folder may hold predictions as PHASE/NAME.csv."
         )
+    if track != TABLE and not folder:
+        raise SettingsError(f"--track: expected a folder of labels that it is of, found {what or 'none'}. Drop it.")
+    if decided.task and what not in tracks.names() and track == TABLE:
+        raise SettingsError(f"--task: expected a track that has tasks, found {what or config or 'none'}. Drop it.")
     with progress_bar() as progress:
         build: Build
         if what is not None and what in tracks.names():
             build = creation.from_track(terms, what, data, rows=rows, progress=progress)
-        elif what is not None and place.is_dir() and config is None:
+        elif folder:
             build = creation.of_folder(terms, place, track)
         else:
             build = _of_table(terms, place if what else None, config, fitted, progress)
@@ -229,8 +235,10 @@ def export(
     with extra():
         from shiftbench.challenge import archive
     ledger = where.ledger(folder)
-    count = archive.export_log(ledger, out) if log else archive.export(ledger, out)
-    say(f"{counted(count, 'line')} written to {out}")
+    if log:
+        say(f"{counted(archive.export_log(ledger, out), 'entry', 'entries')} written to {out}, one a line")
+    else:
+        say(f"{counted(archive.export(ledger, out), 'row')} written to {out}, one a line after the first")
 
 
 def import_export(
@@ -246,14 +254,13 @@ def import_export(
     if not file.is_file():
         raise SettingsError(f"{file}: expected an export, found none. Check the path.")
     state = where.of(folder)
-    had_key = (state / receipts.KEY).exists()
     server = opened(folder, state, database=where.database)
     count = archive.load(server.ledger, file)
     server.ledger.noted("imported", f"{counted(count, 'row')} of {file.name}", command_line())
     say(f"{counted(count, 'row')} loaded")
-    kept = ", ".join(archive.KEPT)
-    if not had_key:
-        say(f"next: copy {kept} from the old server's state to {state}; else receipts get another key")
+    if missing := archive.missing(state):
+        key = "; without the key receipts get another one, and those of before fail" * (receipts.KEY in missing)
+        say(f"next: before you serve it, copy {', '.join(missing)} (what there is) from the old state to {state}{key}")
 
 
 def backup(folder: Folder, out: NewFile, *, where: Where) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import re
+import shutil
 import stat
 import tarfile
 from dataclasses import replace
@@ -126,7 +127,17 @@ def test_a_baseline_is_kept_by_content_and_scored_as_a_reference(ledger: Ledger,
         (("given", "--board", "A"), "small letters"), (("given", "--metric", "speed"), "expected a metric among"),
         (("nothing.csv",), "with --config"), ((), "with --config"), (("given/public",), "expected folders of phases"),
         (("given", "--track", "wether"), "Did you mean 'weather'"),
-        (("given", "--rows", "9"), "expected a track with them"),
+        (("given", "--rows", "9"), "expected a track with them"), (("given", "--data", "x"), "expected a track with"),
+        (("given", "--members", "3"), "no baselines are made of it. Drop these options"),
+        (("given", "--method", "boosting"), "--method, --members: expected a table with --config, to which"),
+        (("lesions", "--members", "3"), "to which baselines are fitted, found lesions"),
+        (("weather", "--task", "speed"), "board main: expected a task of regression, classification, found 'speed'"),
+        (("given", "--task", "speed"), "--task: expected a track that has tasks, found given. Drop it."),
+        (("weather", "--track", "weather"), "--track: expected a folder of labels that it is of, found weather"),
+        (("given/final/truth.csv", "--config", "given/none.toml"), "expected a settings file, found none"),
+        (("--config", "small.toml", "--members", "3"), "--members: expected models to have them, found no [method] in"),
+        (("given", "--rules", "given/none.txt"), "none.txt"), (("given", "--metric", "bias"), "metric"),
+        (("nothing.csv", "--days", "0"), "--days"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_and_nothing_is_made(
@@ -136,9 +147,10 @@ def test_what_is_wrong_is_told_and_nothing_is_made(
     match: str,
 ):
     labels(tmp_path / "given")
+    (tmp_path / "small.toml").write_text('table = "given/final/truth.csv"\ntarget = "target"\n[partition]\nid = "id"\n')
     said = shiftbench("challenge", "new", *words)
     assert (said.code, match in said.err) == (2, True), said.err
-    assert [path.name for path in tmp_path.iterdir()] == ["given"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["given", "small.toml"]
 
 
 def test_a_second_board_and_its_check(shiftbench: Shiftbench, wind: Path, tmp_path: Path):
@@ -201,9 +213,17 @@ def test_a_backup_has_all_and_is_private(shiftbench: Shiftbench, ledger: Ledger,
 
 
 def test_an_export_fills_another_server(shiftbench: Shiftbench, ledger: Ledger):
-    assert shiftbench("challenge", "export", "wind", "--out", "a.jsonl").code == 0
+    said = shiftbench("challenge", "export", "wind", "--out", "a.jsonl")
+    assert said.code == 0, said.err
+    (number,) = re.findall(r"^(\d+) rows written to a\.jsonl, one a line after the first$", said.out, re.MULTILINE)
     said = shiftbench("challenge", "import", "wind", "a.jsonl", "--state", "other")
-    assert (said.code, "rows loaded" in said.out) == (0, True), said.err
+    assert (said.code, f"{number} rows loaded\n" in said.out) == (0, True), said.err
+    assert "before you serve it, copy key.pem, files, parsed, scored, compared (what there is) from the old" in said.out
+    assert "without the key receipts get another one" in said.out
+    shutil.copytree("wind.state/files", "fourth/files")
+    receipts.Key.of(Path("fourth"))
+    said = shiftbench("challenge", "import", "wind", "a.jsonl", "--state", "fourth")
+    assert (said.code, "copy parsed, scored, compared (what" in said.out, "the key" in said.out) == (0, True, False)
     assert shiftbench("challenge", "export", "wind", "--state", "other", "--out", "b.jsonl").code == 0
     assert [line for line in rows("b.jsonl") if '"imported"' not in line][:-1] == rows("a.jsonl")[:-1]
     assert "expected an empty ledger" in shiftbench("challenge", "import", "wind", "a.jsonl").err
