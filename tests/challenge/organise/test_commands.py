@@ -180,6 +180,7 @@ def test_receipts_are_verified_against_a_published_checkpoint_and_log(
     tmp_path: Path,
 ):
     assert shiftbench("challenge", "checkpoint", "wind", "--out", "point.json").code == 0
+    assert json.loads(shiftbench("challenge", "checkpoint", "wind").out)["root"] in Path("point.json").read_text()
     assert shiftbench("challenge", "export", "wind", "--log", "--out", "log.jsonl").code == 0
     entry = ledger.log()[0]
     key = receipts.Key.of(wind.with_name("wind.state"))
@@ -227,6 +228,7 @@ def test_an_export_fills_another_server(shiftbench: Shiftbench, ledger: Ledger):
     assert shiftbench("challenge", "export", "wind", "--state", "other", "--out", "b.jsonl").code == 0
     assert [line for line in rows("b.jsonl") if '"imported"' not in line][:-1] == rows("a.jsonl")[:-1]
     assert "expected an empty ledger" in shiftbench("challenge", "import", "wind", "a.jsonl").err
+    assert "d.jsonl: expected an export, found none" in shiftbench("challenge", "import", "wind", "d.jsonl").err
     Path("c.jsonl").write_bytes(b"\xff\xfe")
     assert "another file" in shiftbench("challenge", "import", "wind", "c.jsonl", "--state", "third").err
 
@@ -262,6 +264,9 @@ def test_acts_of_the_command_line_are_told_as_its_own(shiftbench: Shiftbench, le
     definition.write(wind / "challenge.toml", replace(challenge, boards=(ended,)))
     (baseline,) = (wind / "baselines/main/final").iterdir()
     parsed(wind.with_name("wind.state") / "parsed/1", forms.intake("table").parse(baseline))
+    ledger.disqualify(1, "nothing is left", ledger.user(1))
+    assert "there is nothing to rank" in shiftbench("challenge", "conclude", "wind", "main", "final").err
+    ledger.reinstate(1, ledger.user(1))
     refused = shiftbench("challenge", "conclude", "wind", "main", "final")
     assert refused.code == 2
     assert re.search(r"found older ones of 1 submission \(1\)\. Score all again first", refused.err)
