@@ -46,7 +46,8 @@ def curves(
         false, true = roc_points(records.shifted, rankings["full"])
         place = (system.system.name, records.split, "full")
         yield _spaced(_curve(place, "roc", *_thinned(false, true), measure=system.measure), records.n, least)
-        yield from _densities(records, system)
+        if least < 2:  # a record far from all others has a peak of its own
+            yield from _densities(records, system)
 
 
 def _curve(
