@@ -20,7 +20,7 @@ BOLD = (
 
 
 @dataclass(frozen=True)
-class Slot:
+class PaperSystem:
     """A system of a paper, with the names used in its printed results."""
 
     model: str
@@ -36,13 +36,13 @@ class Slot:
 class Run:
     """A report with the description of its data from the recipe, and a unique name among the runs of a table.
 
-    Each track has its own subclass, which maps methods to the paper's systems: `known` has the slot of a method, and
-    of its single models.
+    Each track has its own subclass, which maps methods to the paper's systems: `known` has that of a method, and of its
+    single models.
     """
 
     name: str
     report: Report
-    known: ClassVar[Mapping[tuple[str, bool], Slot]] = {}
+    known: ClassVar[Mapping[tuple[str, bool], PaperSystem]] = {}
 
     def entry(self, *names: str) -> dict[str, Any]:
         """An entry of the recipe, which anybody may have written: empty unless it is a JSON object."""
@@ -72,8 +72,8 @@ class Run:
         return (self.report.task, self.origin, self.report.counts)
 
     @cached_property
-    def slots(self) -> dict[str, Slot | None]:
-        """The slot of each system; None for systems that do not occur in the paper.
+    def paper_systems(self) -> dict[str, PaperSystem | None]:
+        """The system of the paper that each of ours is; None for those that do not occur there.
 
         Single models of a method are left out, unless the paper has them.
         """
@@ -81,9 +81,9 @@ class Run:
         for system in self.report.systems:
             settings = self.settings(system)
             alone = system.role == "single" or settings.get("members") == 1
-            slot = self.known.get((str(settings.get("method")), alone))
-            if slot is not None or system.role != "single":
-                found[system.name] = slot
+            paper_system = self.known.get((str(settings.get("method")), alone))
+            if paper_system is not None or system.role != "single":
+                found[system.name] = paper_system
         return found
 
     def settings(self, system: System) -> dict[str, Any]:
@@ -93,14 +93,14 @@ class Run:
         found = systems.get(name) if isinstance(systems, dict) else None
         return found if isinstance(found, dict) else {}
 
-    def named(self, slot: Slot) -> list[str]:
-        """The systems that belong to a slot."""
-        return [name for name, filled in self.slots.items() if filled == slot]
+    def named(self, paper_system: PaperSystem) -> list[str]:
+        """The names of our systems that are this one of the paper."""
+        return [name for name, filled in self.paper_systems.items() if filled == paper_system]
 
     def title(self, system: str) -> str:
         """The paper's name of a system, or else its own."""
-        slot = self.slots[system]
-        return slot.title if slot else system
+        paper_system = self.paper_systems[system]
+        return paper_system.title if paper_system else system
 
     @cached_property
     def _scores(self) -> dict[tuple[str, ...], Score]:
@@ -167,7 +167,7 @@ def merged(runs: Sequence[Run]) -> Report:
     curves: list[Curve] = []
     for run in runs:
         suffix = f", {run.name}" if len(runs) > 1 else ""
-        named = {name: run.title(name) + suffix for name in run.slots}
+        named = {name: run.title(name) + suffix for name in run.paper_systems}
         systems += [replace(entry, name=named[entry.name]) for entry in run.report.systems if entry.name in named]
         curves += [replace(entry, system=named[entry.system]) for entry in run.report.curves if entry.system in named]
     title = " · ".join(run.name for run in runs)

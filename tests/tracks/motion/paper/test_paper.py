@@ -18,7 +18,7 @@ from shiftbench.scores.score import Rank
 from shiftbench.track import published
 from shiftbench.tracks.motion import paper
 from shiftbench.tracks.motion.paper import facets
-from shiftbench.tracks.motion.paper.systems import Slot, error_of, of
+from shiftbench.tracks.motion.paper.systems import PaperSystem, error_of, of
 from shiftbench.tracks.motion.paper.tables import LAYOUTS
 from shiftbench.tracks.motion.schema import COUNTS, PARTITIONS
 from tests.tracks.motion.paper import made
@@ -68,7 +68,7 @@ def test_every_printed_value_stands_in_its_table_once(layout):
                     )
                     counted[row.system, column.dataset, column.subset, name, column.unit, value.text] += 1
     expected = Counter(
-        (Slot(*names, int(k)).title, *place)
+        (PaperSystem(*names, int(k)).title, *place)
         for *names, k, place in (
             (row["model"], row["ensemble"], row["aggregation"], row["k"], tuple(row[key] for key in PLACE))
             for row in frame.iter_rows(named=True)

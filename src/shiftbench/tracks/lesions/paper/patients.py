@@ -13,7 +13,17 @@ from shiftbench.report.view import clean
 from shiftbench.track.paper.printed import lookup, marks, values
 from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.tracks.lesions import schema
-from shiftbench.tracks.lesions.paper.systems import MODELS, PAPER, Run, Slot, flags, held, lesion_counts, number, ours
+from shiftbench.tracks.lesions.paper.systems import (
+    MODELS,
+    PAPER,
+    PaperSystem,
+    Run,
+    flags,
+    held,
+    lesion_counts,
+    number,
+    ours,
+)
 from shiftbench.tracks.lesions.population import SETS, SEXES, STATISTICS
 
 PRINTED = {  # Table 7: mean ± standard deviation and median of ages, men for each woman, agreement of raters
@@ -139,7 +149,7 @@ def _scored(name: str, runs: Sequence[Run]) -> Table:
     rows, cells = list[Row](), list[tuple[Cell, ...]]()
     for title, own, run in _systems(model, runs):
         groups = run.entry("systems", own, "ndsc_by_sex") if run is not None else {}
-        in_print = run is None or run.slots[own] is not None
+        in_print = run is None or run.paper_systems[own] is not None
         for statistic in STATISTICS:
             for sex in SEXES.values():
                 texts = [found.get((part, sex, statistic), ()) if in_print else () for part in SETS]
@@ -163,14 +173,14 @@ def _scored(name: str, runs: Sequence[Run]) -> Table:
 
 def _systems(model: str, runs: Sequence[Run]) -> Iterator[tuple[str, str, Run | None]]:
     """The ensemble of a model, of each run that has it; with the first model all systems that print does not have."""
-    slot = Slot(model, "deep_ensemble", "0.0")
-    same = [(run, name) for run in runs for name in run.named(slot)]
-    yield from ((slot.title, name, run) for run, name in same)
+    paper_system = PaperSystem(model, "deep_ensemble", "0.0")
+    same = [(run, name) for run in runs for name in run.named(paper_system)]
+    yield from ((paper_system.title, name, run) for run, name in same)
     if not same:
-        yield slot.title, "", None
+        yield paper_system.title, "", None
     if model == next(iter(MODELS.values())):
         for run in runs:
-            for name, taken in run.slots.items():
+            for name, taken in run.paper_systems.items():
                 if taken is None and run.entry("systems", name, "ndsc_by_sex") and not run.alone(name):
                     yield clean(name), name, run
 

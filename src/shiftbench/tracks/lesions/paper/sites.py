@@ -15,8 +15,8 @@ from shiftbench.tracks.lesions.paper.systems import (
     AREA,
     PAPER,
     Line,
+    PaperSystem,
     Run,
-    Slot,
     filled,
     flags,
     held,
@@ -26,7 +26,10 @@ from shiftbench.tracks.lesions.paper.systems import (
 )
 
 CROSS, LEFT = "Table 4", "Table 5"
-KINDS = {"single": Slot("UNET", "single", "0.0"), "ensemble": Slot("UNET", "deep_ensemble", "0.0")}  # of both tables
+KINDS = {
+    "single": PaperSystem("UNET", "single", "0.0"),
+    "ensemble": PaperSystem("UNET", "deep_ensemble", "0.0"),
+}  # of both tables
 RULES = {
     "in_domain_dev": "dev_in of the site of training",
     "out_domain_train+dev": "train and dev_in of the tested site",
@@ -66,7 +69,7 @@ def _by_site(run: Run, name: str, rule: str) -> dict[str, Any]:
 
 
 def _tested(run: Run) -> Iterator[str]:
-    for name in run.slots:
+    for name in run.paper_systems:
         for rule in RULES:
             yield from _by_site(run, name, rule)
 
@@ -95,9 +98,9 @@ def _crossed(
     runs: Sequence[Run], train: str, rule: str, *, printed: bool
 ) -> Iterator[tuple[Row, dict[str, Any], tuple[str, str] | None]]:
     """The row of print, filled by the runs that have its system, then all other systems; with the key in print."""
-    mine = [(run, name) for run in runs if run.trained_on == train for name in run.slots]
+    mine = [(run, name) for run in runs if run.trained_on == train for name in run.paper_systems]
     known = [(run, name, own) for run, name in mine if (own := _by_site(run, name, rule))]
-    same = [entry for entry in known if entry[0].slots[entry[1]] == KINDS["ensemble"]]
+    same = [entry for entry in known if entry[0].paper_systems[entry[1]] == KINDS["ensemble"]]
     if printed and not same:
         yield Row(KINDS["ensemble"].title, experiment=train), {}, (train, rule)
     for run, name, own in known:
@@ -142,15 +145,15 @@ def _left(runs: Sequence[Run]) -> Table:
 def _lines(runs: Sequence[Run], site: str, *, printed: bool) -> Iterator[Line]:
     """The rows of print, filled by the runs that have their systems, then all other systems."""
     mine = [run for run in runs if run.left_out == site]
-    for kind, slot in KINDS.items() if printed else ():
+    for kind, paper_system in KINDS.items() if printed else ():
         key, single = (site, kind), kind == "single"
         own = [
-            Line(Row(slot.title, name, run.name, experiment=site), run, key, single)
+            Line(Row(paper_system.title, name, run.name, experiment=site), run, key, single)
             for run in mine
-            for name in run.named(slot)
+            for name in run.named(paper_system)
         ]
-        yield from own or [Line(Row(slot.title, experiment=site), key=key)]
+        yield from own or [Line(Row(paper_system.title, experiment=site), key=key)]
     for run in mine:
-        for name, taken in run.slots.items():
+        for name, taken in run.paper_systems.items():
             if not (printed and taken in KINDS.values()):
                 yield Line(Row(run.title(name), name, run.name, experiment=site), run, single=run.alone(name))

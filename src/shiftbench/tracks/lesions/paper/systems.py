@@ -11,9 +11,9 @@ from shiftbench.report.content import Report
 from shiftbench.report.view import clean
 from shiftbench.scores.score import Score
 from shiftbench.track import published
-from shiftbench.track.paper import run
+from shiftbench.track.paper import rows, run
 from shiftbench.track.paper.printed import Lookup
-from shiftbench.track.paper.run import BOLD, leaders, origins
+from shiftbench.track.paper.run import BOLD, origins
 from shiftbench.track.paper.table import Cell, Column, Row
 from shiftbench.tracks.lesions import schema
 from shiftbench.tracks.lesions.partition import TRAIN_ON
@@ -24,7 +24,7 @@ AREA, OF_ONE = "ndsc_raac_reverse_mutual_information", "ndsc_raac_entropy_of_exp
 
 
 @dataclass(frozen=True)
-class Slot(run.Slot):
+class PaperSystem(run.PaperSystem):
     """A system of the paper."""
 
     dropout: str
@@ -46,13 +46,13 @@ class Run(run.Run):
     """A report of this track."""
 
     @cached_property
-    def slots(self) -> dict[str, run.Slot | None]:
-        """The slot of each system; None for systems that the paper does not have."""
-        found: dict[str, run.Slot | None] = {}
+    def paper_systems(self) -> dict[str, run.PaperSystem | None]:
+        """The paper's name of each system; None for systems that it does not have."""
+        found: dict[str, run.PaperSystem | None] = {}
         for system in self.report.systems:
             settings = self.settings(system)
             alone = system.role == "single" or settings.get("members") == 1
-            found[system.name] = _slot(str(settings.get("method")), settings, alone=alone)
+            found[system.name] = _paper_system(str(settings.get("method")), settings, alone=alone)
         return found
 
     def alone(self, name: str) -> bool:
@@ -75,15 +75,15 @@ class Run(run.Run):
         return clean(self.track.get("left_out") or "")
 
 
-def _slot(method: str, settings: Mapping[str, object], *, alone: bool) -> Slot | None:
+def _paper_system(method: str, settings: Mapping[str, object], *, alone: bool) -> PaperSystem | None:
     model, dropout = MODELS.get(method), float(str(settings.get("dropout", 0.0)))
     if model is None:
         return None
     if settings.get("ensemble") == "mc_dropout":  # print has the mean over networks, each an ensemble of its own draws
-        return Slot(model, "mcdp", f"{dropout:.1f}") if alone else None
+        return PaperSystem(model, "mcdp", f"{dropout:.1f}") if alone else None
     if alone:
-        return Slot(model, "single", f"{dropout:.1f}")
-    return None if dropout else Slot(model, "deep_ensemble", "0.0")
+        return PaperSystem(model, "single", f"{dropout:.1f}")
+    return None if dropout else PaperSystem(model, "deep_ensemble", "0.0")
 
 
 def of(reports: Iterable[Report]) -> list[Run]:
@@ -148,18 +148,11 @@ def filled(
     scores = [[line.score(column) for column in columns] for line in lines]
     kept = [at for at, line in enumerate(lines) if line.key is not None or any(scores[at])]
     lines, scores = [lines[at] for at in kept], [scores[at] for at in kept]
-    first = [leaders([row[place] for row in scores]) for place in range(len(columns))]
-    cells = tuple(
-        tuple(
-            Cell.of(
-                here[1] if (here := scores[r][c]) else None, column,
-                () if line.key is None else printed.get((*line.key, *column.place), ()), best=r in first[c],
-            )
-            for c, column in enumerate(columns)
-        )
-        for r, line in enumerate(lines)
-    )  # fmt: skip
-    return tuple(line.row for line in lines), cells
+    values = [
+        [() if line.key is None else printed.get((*line.key, *column.place), ()) for column in columns]
+        for line in lines
+    ]
+    return tuple(line.row for line in lines), rows.cells(columns, scores, values)
 
 
 def notes(cells: Sequence[Sequence[Cell]]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from shiftbench.track.paper.printed import columns, lookup, marks, values
 from shiftbench.track.paper.table import Row, Table
 from shiftbench.tracks.lesions import schema
 from shiftbench.tracks.lesions.paper import patients, sites
-from shiftbench.tracks.lesions.paper.systems import AREA, PAPER, Line, Run, Slot, filled, flags, notes, of, ours
+from shiftbench.tracks.lesions.paper.systems import AREA, PAPER, Line, PaperSystem, Run, filled, flags, notes, of, ours
 
 KEYS = ("model", "ensemble", "dropout", "dataset", "subset", "metric")  # of a cell in print
 CORRELATIONS = "Table 8"
@@ -80,11 +80,15 @@ def _main(number: str, runs: Sequence[Run]) -> Table:
 def _lines(runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
     """The systems of print in its order, filled by each run that has them, then all others."""
     for names in frame.select("model", "ensemble", "dropout").unique(maintain_order=True).iter_rows():
-        slot = Slot(*names)
-        single = slot.ensemble == "single"
-        own = [Line(Row(slot.title, name, run.name), run, slot.key, single) for run in runs for name in run.named(slot)]
-        yield from own or [Line(Row(slot.title), key=slot.key)]
+        paper_system = PaperSystem(*names)
+        single = paper_system.ensemble == "single"
+        own = [
+            Line(Row(paper_system.title, name, run.name), run, paper_system.key, single)
+            for run in runs
+            for name in run.named(paper_system)
+        ]
+        yield from own or [Line(Row(paper_system.title), key=paper_system.key)]
     for run in runs:
-        for name, taken in run.slots.items():
+        for name, taken in run.paper_systems.items():
             if taken is None:
                 yield Line(Row(clean(name), name, run.name), run, single=run.alone(name))

@@ -27,7 +27,7 @@ from shiftbench.tracks.motion.paper.systems import (
     BACKBONES,
     MC_DROPOUT,
     Bundle,
-    Slot,
+    PaperSystem,
     error_of,
     of,
     printed,
@@ -56,7 +56,7 @@ PALE = 0.45
 class Point:
     """A score of a system of the paper, ours or in print, in the unit of print."""
 
-    slot: Slot
+    paper_system: PaperSystem
     value: float
     unit: str
 
@@ -118,7 +118,7 @@ def _by_members(bundle: Bundle, split: str, backbone: str) -> Figure | None:
     """A panel a score; over K, a line an aggregation: ours filled, print hollow. None where only one K is known."""
     ours = {name: points for name in SHOWN if (points := _ours(bundle, split, name, backbone))}
     every = [point for points in ours.values() for point in points]
-    if len({point.slot.k for point in every}) < 2:
+    if len({point.paper_system.k for point in every}) < 2:
         return None
     official = bundle.runs[0].official
     figure, axes = canvas.panels(len(ours), width=2.9, height=2.4, below=0.6)
@@ -137,11 +137,11 @@ def _ours(bundle: Bundle, split: str, name: str, backbone: str) -> list[Point]:
     unit = "%" if METRICS[metric].better == "max" else "nats" if "cnll" in name else "m"
     found = []
     for line in bundle.lines():
-        if line.slot is None or line.slot.model != backbone:
+        if line.paper_system is None or line.paper_system.model != backbone:
             continue
         entry = bundle.score(line, (split, "full", metric), task)
         if entry is not None and finite(entry[1].value):
-            found.append(Point(line.slot, entry[1].value * UNITS[unit][1], unit))
+            found.append(Point(line.paper_system, entry[1].value * UNITS[unit][1], unit))
     return found
 
 
@@ -149,20 +149,24 @@ def _theirs(split: str, name: str, backbone: str) -> list[Point]:
     frame = printed(TABLES.get(name, "Table 21"))
     rows = frame.filter(pl.col("dataset") == split, subset="full", metric=name, model=backbone)
     return [
-        Point(Slot(row["model"], row["ensemble"], row["aggregation"], int(row["k"])), row["value"], row["unit"])
+        Point(PaperSystem(row["model"], row["ensemble"], row["aggregation"], int(row["k"])), row["value"], row["unit"])
         for row in rows.iter_rows(named=True)
     ]
 
 
 def _lines(panel: Any, ours: Sequence[Point], theirs: Sequence[Point]) -> None:
     """Lines over K, side by side at each; dashed by the kind of ensemble."""
-    counts = sorted({point.slot.k for point in (*ours, *theirs)})
+    counts = sorted({point.paper_system.k for point in (*ours, *theirs)})
     for points, hollow in ((theirs, True), (ours, False)):
         for ensemble, (_, dash) in STYLES.items():
             for place, aggregation in enumerate(AGGREGATIONS):
-                mine = [p for p in points if (p.slot.ensemble, p.slot.aggregation) == (ensemble, aggregation)]
-                mine.sort(key=lambda point: point.slot.k)
-                x = [counts.index(point.slot.k) + STEP * (place - len(AGGREGATIONS) // 2) for point in mine]
+                mine = [
+                    p
+                    for p in points
+                    if (p.paper_system.ensemble, p.paper_system.aggregation) == (ensemble, aggregation)
+                ]
+                mine.sort(key=lambda point: point.paper_system.k)
+                x = [counts.index(point.paper_system.k) + STEP * (place - len(AGGREGATIONS) // 2) for point in mine]
                 panel.plot(
                     x, [point.value for point in mine], marker=MARKERS[place], markersize=5,
                     color=GREY if hollow else COLOURS[place], markerfacecolor="white" if hollow else COLOURS[place],
@@ -181,7 +185,7 @@ def _axis(name: str, points: Sequence[Point]) -> str:
 
 
 def _handles(points: Sequence[Point], official: bool) -> list[Any]:
-    shown = [each for each in AGGREGATIONS if any(point.slot.aggregation == each for point in points)]
+    shown = [each for each in AGGREGATIONS if any(point.paper_system.aggregation == each for point in points)]
     handles = [
         canvas.handle(each, color=COLOURS[place], marker=MARKERS[place], linestyle="")
         for place, each in enumerate(AGGREGATIONS)
@@ -190,7 +194,7 @@ def _handles(points: Sequence[Point], official: bool) -> list[Any]:
     handles += [
         canvas.handle(text, color=GREY, linestyle=dash)
         for ensemble, (text, dash) in STYLES.items()
-        if any(point.slot.ensemble == ensemble for point in points)
+        if any(point.paper_system.ensemble == ensemble for point in points)
     ]
     return [*handles, drawing.printed_handle()] if official else handles
 

@@ -36,7 +36,7 @@ ENSEMBLES = {
 
 
 @dataclass(frozen=True)
-class Slot(run.Slot):
+class PaperSystem(run.PaperSystem):
     """A system of the paper: robust imitative planning over K members with an aggregation of their scores."""
 
     aggregation: str
@@ -54,15 +54,15 @@ class Run(run.Run):
     """A report of this track."""
 
     @cached_property
-    def slots(self) -> dict[str, run.Slot | None]:
-        """The slot of each system; None for systems that the paper does not have: other models and aggregations.
+    def paper_systems(self) -> dict[str, run.PaperSystem | None]:
+        """The paper's name of each system; None for systems that it does not have: other models and aggregations.
 
         Single models have rows of their own only where the recipe has them: they are K = 1.
         """
         named = self.report.recipe.get("systems")
         own = named if isinstance(named, dict) else {}
         kept = [system for system in self.report.systems if system.role != "single" or system.name in own]
-        return {system.name: self._slot(system) for system in kept}
+        return {system.name: self._paper_system(system) for system in kept}
 
     def score(self, system: str, place: tuple[str, str, str], measure: str = "") -> Score | None:
         """The score of a system; of the report's own error it is the mean error."""
@@ -70,7 +70,7 @@ class Run(run.Run):
         named = "mean_error" if metric == self.report.task else metric
         return super().score(system, (dataset, subset, named), measure)
 
-    def _slot(self, system: System) -> Slot | None:
+    def _paper_system(self, system: System) -> PaperSystem | None:
         settings = self.settings(system)
         model, ensemble = MODELS.get(str(settings.get("method"))), str(settings.get("ensemble", "deep"))
         members = 1 if ensemble == "single" else settings.get("members")
@@ -78,14 +78,14 @@ class Run(run.Run):
             return None
         if ensemble == "dropout" and settings.get("networks", 1) != members:
             ensemble = MC_DROPOUT  # the one kind of version 0.10 and before, whose recipes do not count networks
-        return Slot(model, ENSEMBLES[ensemble], str(settings.get("aggregation")), members)
+        return PaperSystem(model, ENSEMBLES[ensemble], str(settings.get("aggregation")), members)
 
 
 @dataclass(frozen=True)
 class Line:
     """A system of print, or one of a bundle that print does not have, by its name there."""
 
-    slot: Slot | None
+    paper_system: PaperSystem | None
     own: str = ""
 
 
@@ -100,7 +100,13 @@ class Bundle:
         """Each run with a system, and its name there, in the reports of one error or of all errors."""
         for entry in self.runs:
             if task in (None, entry.report.task):
-                names = entry.named(line.slot) if line.slot else [line.own] if line.own in entry.slots else []
+                names = (
+                    entry.named(line.paper_system)
+                    if line.paper_system
+                    else [line.own]
+                    if line.own in entry.paper_systems
+                    else []
+                )
                 yield from ((entry, name) for name in names)
 
     def score(self, line: Line, place: tuple[str, str, str], task: str | None) -> tuple[Run, Score] | None:
@@ -109,8 +115,12 @@ class Bundle:
         return next(((entry, score) for entry, score in found if score is not None), None)
 
     def lines(self) -> list[Line]:
-        """All systems, each once: those with a slot by it, all others by name."""
-        every = (Line(slot, "" if slot else name) for entry in self.runs for name, slot in _slots(entry))
+        """All systems, each once: those of the paper by that, all others by name."""
+        every = (
+            Line(paper_system, "" if paper_system else name)
+            for entry in self.runs
+            for name, paper_system in _paper_systems(entry)
+        )
         return list(dict.fromkeys(every))
 
     def report(self, task: str) -> Run | None:
@@ -119,9 +129,9 @@ class Bundle:
         return next((entry for entry in mine if entry.report.curves), mine[0] if mine else None)
 
 
-def _slots(entry: Run) -> Iterator[tuple[str, Slot | None]]:
-    for name, slot in entry.slots.items():
-        yield name, slot if isinstance(slot, Slot) else None
+def _paper_systems(entry: Run) -> Iterator[tuple[str, PaperSystem | None]]:
+    for name, paper_system in entry.paper_systems.items():
+        yield name, paper_system if isinstance(paper_system, PaperSystem) else None
 
 
 def of(reports: Iterable[Report]) -> list[Bundle]:
@@ -156,7 +166,7 @@ _Key = tuple[str, str, str, str]
 
 def _values(entry: Run) -> dict[_Key, float]:
     """Scores all reports of a run must agree on, whichever error they are of."""
-    titles = {name: entry.title(name) for name in entry.slots}
+    titles = {name: entry.title(name) for name in entry.paper_systems}
     return {
         (titles[score.system], score.split, score.subset, score.metric): score.value
         for score in entry.report.scores

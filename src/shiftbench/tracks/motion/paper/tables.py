@@ -11,8 +11,9 @@ from shiftbench.report.content import Report
 from shiftbench.report.view import split_title
 from shiftbench.scores.score import Score
 from shiftbench.track import published
+from shiftbench.track.paper import rows
 from shiftbench.track.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.track.paper.run import BOLD, leaders, origins
+from shiftbench.track.paper.run import BOLD, origins
 from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table, distance
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
@@ -21,8 +22,8 @@ from shiftbench.tracks.motion.paper.systems import (
     PAPER,
     Bundle,
     Line,
+    PaperSystem,
     Run,
-    Slot,
     error_of,
     of,
     printed,
@@ -120,17 +121,12 @@ def tables(reports: Iterable[Report]) -> list[Table]:
 def _table(layout: Layout, bundles: Sequence[Bundle], frame: pl.DataFrame, task: str | None) -> Table:
     heads, found, entries = columns(frame), lookup(frame, KEYS), list(_entries(bundles, frame, every=layout.every))
     scores = [[entry.score(column, task) for column in heads] for entry in entries]
-    kept = [at for at, entry in enumerate(entries) if entry.line.slot in _slots(frame) or any(scores[at])]
+    kept = [
+        at for at, entry in enumerate(entries) if entry.line.paper_system in _paper_systems(frame) or any(scores[at])
+    ]
     entries, scores = [entries[at] for at in kept], [scores[at] for at in kept]
     values = [[_values(found, entry, column) for column in heads] for entry in entries]
-    first = [leaders([row[place] for row in scores]) for place in range(len(heads))]
-    cells = tuple(
-        tuple(
-            Cell.of(score[1] if (score := scores[r][c]) else None, column, values[r][c], best=r in first[c])
-            for c, column in enumerate(heads)
-        )
-        for r in range(len(entries))
-    )
+    cells = rows.cells(heads, scores, values)
     letters = marks(value for row in values for here in row for value in here)
     by = f", by {ERRORS[task].title}" if task else ""
     return Table(
@@ -148,36 +144,38 @@ def _table(layout: Layout, bundles: Sequence[Bundle], frame: pl.DataFrame, task:
     )
 
 
-def _slots(frame: pl.DataFrame) -> list[Slot]:
+def _paper_systems(frame: pl.DataFrame) -> list[PaperSystem]:
     """The systems of print, in its order."""
     named = frame.select("model", "ensemble", "aggregation", pl.col("k").cast(pl.Int64)).unique(maintain_order=True)
-    return [Slot(*names) for names in named.iter_rows()]
+    return [PaperSystem(*names) for names in named.iter_rows()]
 
 
 def _entries(bundles: Sequence[Bundle], frame: pl.DataFrame, *, every: bool) -> Iterator[Entry]:
     """The systems of print in its order, then all others; a system of print that no run has is a row, too."""
-    slots = _slots(frame)
-    for slot in slots:
-        line, filled = Line(slot), False
+    paper_systems = _paper_systems(frame)
+    for paper_system in paper_systems:
+        line, filled = Line(paper_system), False
         for bundle in bundles:
             for _, name in bundle.named(line):
-                yield Entry(Row(slot.title, name, bundle.name), line, bundle)
+                yield Entry(Row(paper_system.title, name, bundle.name), line, bundle)
                 filled = True
                 break
         if not filled:
-            yield Entry(Row(slot.title), line, None)
+            yield Entry(Row(paper_system.title), line, None)
     for bundle in bundles:
         for line in bundle.lines():
-            if line.slot is None or (every and line.slot not in slots):
+            if line.paper_system is None or (every and line.paper_system not in paper_systems):
                 own = next(name for _, name in bundle.named(line))
-                yield Entry(Row(line.slot.title if line.slot else own, own, bundle.name), line, bundle)
+                yield Entry(Row(line.paper_system.title if line.paper_system else own, own, bundle.name), line, bundle)
 
 
 def _values(found: Lookup, entry: Entry, column: Column) -> tuple[Printed, ...]:
-    slot = entry.line.slot
-    if slot is None:
+    paper_system = entry.line.paper_system
+    if paper_system is None:
         return ()
-    return found.get((slot.model, slot.ensemble, slot.aggregation, str(slot.k), *column.place), ())
+    return found.get(
+        (paper_system.model, paper_system.ensemble, paper_system.aggregation, str(paper_system.k), *column.place), ()
+    )
 
 
 # --- what to know ---------------------------------------------------------------------------------------------------
@@ -194,7 +192,7 @@ def _notes(
     if any(cell.best for cell in every):
         yield BOLD
     yield "K members score the plans of all of them; MA takes the mean of their scores, LQ mean minus deviation."
-    if any(entry.line.slot and entry.line.slot.ensemble == MC_DROPOUT for entry in entries):
+    if any(entry.line.paper_system and entry.line.paper_system.ensemble == MC_DROPOUT for entry in entries):
         yield "Members of MC dropout are masks of one network; those of dropout, here and in print, K trained networks."
     if any(cell.low is not None for cell in every):
         yield "Brackets hold confidence intervals, by scene."

@@ -21,7 +21,7 @@ UNIT = "kW"
 
 
 @dataclass(frozen=True)
-class Slot(run.Slot):
+class PaperSystem(run.PaperSystem):
     """A system of the paper: a single model, one with samples, or an ensemble of ten."""
 
     @property
@@ -37,16 +37,18 @@ class Model:
 
     name: str
     method: str
-    ensemble: Slot
-    single: Slot
+    ensemble: PaperSystem
+    single: PaperSystem
 
 
 SAMPLED = ("MC dropout", "VI")
 MODELS = (
-    Model("DNN", "mlp", Slot("DNN", "ensemble"), Slot("DNN", "single")),
-    Model("MC dropout", "mlp_dropout", Slot("MC dropout", "deep_ensemble"), Slot("MC dropout", "ensemble")),
-    Model("VI", "mlp_flipout", Slot("VI", "deep_ensemble"), Slot("VI", "ensemble")),
-    Model("Symbolic", "symbolic", Slot("Symbolic", "ensemble"), Slot("Symbolic", "single")),
+    Model("DNN", "mlp", PaperSystem("DNN", "ensemble"), PaperSystem("DNN", "single")),
+    Model(
+        "MC dropout", "mlp_dropout", PaperSystem("MC dropout", "deep_ensemble"), PaperSystem("MC dropout", "ensemble")
+    ),
+    Model("VI", "mlp_flipout", PaperSystem("VI", "deep_ensemble"), PaperSystem("VI", "ensemble")),
+    Model("Symbolic", "symbolic", PaperSystem("Symbolic", "ensemble"), PaperSystem("Symbolic", "single")),
 )
 
 

@@ -9,13 +9,13 @@ import polars as pl
 
 from shiftbench.report.content import Report
 from shiftbench.report.view import clean, split_title
-from shiftbench.scores.score import Score
 from shiftbench.track import published
-from shiftbench.track.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.track.paper.run import BOLD, leaders, origins
-from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table, distance
+from shiftbench.track.paper import rows
+from shiftbench.track.paper.printed import columns, lookup, marks
+from shiftbench.track.paper.run import BOLD, origins
+from shiftbench.track.paper.table import Cell, Table, distance
 from shiftbench.tracks.power.paper import comparison, partition
-from shiftbench.tracks.power.paper.systems import MEMBERS, REAL, SOURCE, UNIT, Run, Slot, of, printed
+from shiftbench.tracks.power.paper.systems import MEMBERS, REAL, SOURCE, UNIT, PaperSystem, Run, of, printed
 from shiftbench.tracks.power.schema import RULE, THRESHOLD_KW2
 
 KEYS = ("model", "ensemble", "dataset", "subset", "metric")  # of a cell in print
@@ -50,20 +50,6 @@ LAYOUTS = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row before its cells are filled."""
-
-    row: Row
-    slot: Slot | None
-    run: Run | None
-
-    def score(self, column: Column) -> tuple[Run, Score] | None:
-        """Our score for a column, with its run."""
-        found = None if self.run is None else self.run.score(self.row.own, column.place)
-        return None if self.run is None or found is None else (self.run, found)
-
-
 def tables(reports: Iterable[Report]) -> list[Table]:
     """Ranking and degradation of each run beside the paper's, then the tables of the paper in its order.
 
@@ -84,17 +70,10 @@ def tables(reports: Iterable[Report]) -> list[Table]:
 
 
 def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
-    heads, found, lines = columns(frame), lookup(frame, KEYS), list(_lines(runs, frame))
-    values = [[_values(found, line, column) for column in heads] for line in lines]
+    heads, found, lines = columns(frame), lookup(frame, KEYS), list(rows.lines(runs, frame, PaperSystem))
+    values = [[line.printed(found, column) for column in heads] for line in lines]
     scores = [[line.score(column) for column in heads] for line in lines]
-    first = [leaders([row[place] for row in scores]) for place in range(len(heads))]
-    cells = tuple(
-        tuple(
-            Cell.of(score[1] if (score := scores[r][c]) else None, column, values[r][c], best=r in first[c])
-            for c, column in enumerate(heads)
-        )
-        for r in range(len(lines))
-    )
+    cells = rows.cells(heads, scores, values)
     letters = marks(value for row in values for here in row for value in here)
     return Table(
         number=layout.number,
@@ -111,26 +90,15 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
     )
 
 
-def _lines(runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
-    """The printed systems in their order, with or without a run, then all others."""
-    slots = [Slot(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()]
-    for slot in slots:
-        filled: list[tuple[Run | None, str]] = [(run, name) for run in runs for name in run.named(slot)]
-        for run, name in filled or [(None, "")]:
-            yield Line(Row(slot.title, name, run.name if run else ""), slot, run)
-    for run in runs:
-        yield from (Line(Row(name, name, run.name), None, run) for name, slot in run.slots.items() if slot is None)
-
-
-def _values(found: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
-    return () if line.slot is None else found.get((line.slot.model, line.slot.ensemble, *column.place), ())
-
-
 # --- what to know ---------------------------------------------------------------------------------------------------
 
 
 def _notes(
-    layout: Layout, runs: Sequence[Run], lines: Sequence[Line], cells: Sequence[Sequence[Cell]], letters: dict[str, str]
+    layout: Layout,
+    runs: Sequence[Run],
+    lines: Sequence[rows.Line],
+    cells: Sequence[Sequence[Cell]],
+    letters: dict[str, str],
 ) -> Iterator[str]:
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
@@ -160,7 +128,9 @@ def _otherwise(layout: Layout, run: Run) -> Iterator[str]:
         limit = "no threshold" if report.threshold is None else f"the threshold {report.threshold:g}"
         yield f"{run.name} accepts errors by {limit}, the paper up to (500 kW)²."
     members = {system.name: run.settings(system).get("members") for system in report.systems}
-    other = {name: count for name, count in members.items() if run.slots.get(name) and count not in (None, MEMBERS)}
+    other = {
+        name: count for name, count in members.items() if run.paper_systems.get(name) and count not in (None, MEMBERS)
+    }
     if other:
         counts = "/".join(map(str, sorted(set(other.values()))))
         yield f"{run.name}: ensembles of {counts} members where the paper has {MEMBERS}."

@@ -21,7 +21,8 @@ class Run(run.Run):
     """A report of this track."""
 
     known: ClassVar = {
-        ("transformer", False): run.Slot(MODEL, "ensemble"), ("transformer", True): run.Slot(MODEL, "single"),
+        ("transformer", False): run.PaperSystem(MODEL, "ensemble"),
+        ("transformer", True): run.PaperSystem(MODEL, "single"),
     }  # fmt: skip
 
 

@@ -9,12 +9,12 @@ import polars as pl
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING, count_text
-from shiftbench.report.view import clean, split_title
-from shiftbench.scores.score import Score
+from shiftbench.report.view import split_title
 from shiftbench.track import published
-from shiftbench.track.paper.printed import Lookup, columns, lookup, marks
-from shiftbench.track.paper.run import BOLD, Slot, leaders, origins
-from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table, distance
+from shiftbench.track.paper import rows
+from shiftbench.track.paper.printed import columns, lookup, marks
+from shiftbench.track.paper.run import BOLD, PaperSystem, origins
+from shiftbench.track.paper.table import Cell, Row, Table, distance
 from shiftbench.tracks.translation.paper.systems import FIRST, PAPER, TASK, Run, of, printed
 
 KEYS = ("model", "ensemble", "dataset", "subset", "metric")  # of a cell in print
@@ -57,20 +57,6 @@ WORDS = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row before its cells are filled."""
-
-    row: Row
-    slot: Slot | None
-    run: Run | None
-
-    def score(self, column: Column) -> tuple[Run, Score] | None:
-        """Our score for a column, with its run."""
-        found = None if self.run is None else self.run.score(self.row.own, column.place)
-        return None if self.run is None or found is None else (self.run, found)
-
-
 def tables(reports: Iterable[Report]) -> list[Table]:
     """The sets, then the scores of the full paper and of its first version, a table for each dataset.
 
@@ -111,17 +97,10 @@ def _length(value: object) -> str:
 
 
 def _scores(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
-    heads, found, lines = columns(frame), lookup(frame, KEYS), list(_lines(runs, frame))
-    values = [[_values(found, line, column) for column in heads] for line in lines]
+    heads, found, lines = columns(frame), lookup(frame, KEYS), list(rows.lines(runs, frame, PaperSystem))
+    values = [[line.printed(found, column) for column in heads] for line in lines]
     scores = [[line.score(column) for column in heads] for line in lines]
-    first = [leaders([row[place] for row in scores]) for place in range(len(heads))]
-    cells = tuple(
-        tuple(
-            Cell.of(score[1] if (score := scores[r][c]) else None, column, values[r][c], best=r in first[c])
-            for c, column in enumerate(heads)
-        )
-        for r in range(len(lines))
-    )
+    cells = rows.cells(heads, scores, values)
     letters = marks(value for row in values for here in row for value in here)
     return Table(
         layout.number, layout.paper, f"{layout.title} ({split_title(heads[0].dataset)})",
@@ -130,22 +109,7 @@ def _scores(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
     )  # fmt: skip
 
 
-def _lines(runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
-    """The printed systems in their order, with or without a run, then all others."""
-    for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows():
-        slot = Slot(*names)
-        filled: list[tuple[Run | None, str]] = [(run, name) for run in runs for name in run.named(slot)]
-        for run, name in filled or [(None, "")]:
-            yield Line(Row(slot.title, name, run.name if run else ""), slot, run)
-    for run in runs:
-        yield from (Line(Row(clean(name), name, run.name), None, run) for name, slot in run.slots.items() if not slot)
-
-
-def _values(found: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
-    return () if line.slot is None else found.get((line.slot.model, line.slot.ensemble, *column.place), ())
-
-
-def _notes(lines: Sequence[Line], cells: Sequence[Sequence[Cell]], letters: dict[str, str]) -> Iterator[str]:
+def _notes(lines: Sequence[rows.Line], cells: Sequence[Sequence[Cell]], letters: dict[str, str]) -> Iterator[str]:
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
         yield BOLD

@@ -21,7 +21,7 @@ PAPERS = {"v1": "Shifts 1.0 arXiv v1", "full": "Shifts 1.0 full paper"}
 
 
 @dataclass(frozen=True)
-class Slot(run.Slot):
+class PaperSystem(run.PaperSystem):
     """A system of the paper, with the names used in its printed results."""
 
     @property
@@ -33,13 +33,13 @@ class Slot(run.Slot):
 
 WORDS = {"mcdp": "MC dropout", "none": ""}
 SLOTS = {
-    ("likelihood_boosting", True): Slot("CatBoost", "single"),
-    ("likelihood_boosting", False): Slot("CatBoost", "ensemble"),
-    ("ft_transformer", True): Slot("FT-Transformer", "single"),
-    ("ft_transformer", False): Slot("FT-Transformer", "ensemble"),
-    ("mc_dropout", False): Slot("FT-Transformer", "mcdp"),
-    ("combination", False): Slot("CatBoost+FT-Transformer", "ensemble"),
-    ("majority", False): Slot("majority class", "none"),
+    ("likelihood_boosting", True): PaperSystem("CatBoost", "single"),
+    ("likelihood_boosting", False): PaperSystem("CatBoost", "ensemble"),
+    ("ft_transformer", True): PaperSystem("FT-Transformer", "single"),
+    ("ft_transformer", False): PaperSystem("FT-Transformer", "ensemble"),
+    ("mc_dropout", False): PaperSystem("FT-Transformer", "mcdp"),
+    ("combination", False): PaperSystem("CatBoost+FT-Transformer", "ensemble"),
+    ("majority", False): PaperSystem("majority class", "none"),
 }
 
 
@@ -47,7 +47,7 @@ SLOTS = {
 class Run(run.Run):
     """A report of this track.
 
-    Members of TabM, of dropout and of a combination are not models that are trained alone: they have no slot.
+    Members of TabM, of dropout and of a combination are not models that are trained alone: the paper has none of them.
     """
 
     known = SLOTS

@@ -17,7 +17,7 @@ from shiftbench.track.paper.printed import Lookup, columns, lookup, marks
 from shiftbench.track.paper.run import BOLD, leaders, origins
 from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table
 from shiftbench.tracks.weather.paper.layouts import LAYOUTS, RANDOM, READINGS, Layout, Reading, training_sets
-from shiftbench.tracks.weather.paper.rows import PAPERS, TASKS, Run, Slot, of, printed, turned
+from shiftbench.tracks.weather.paper.rows import PAPERS, TASKS, PaperSystem, Run, of, printed, turned
 from shiftbench.tracks.weather.partitions import CANONICAL, EXPERIMENTS
 
 WRONG_SIGN = "roc_auc_confidence_low"
@@ -33,7 +33,7 @@ class Line:
     """A row before its cells are filled."""
 
     row: Row
-    slot: Slot | None
+    paper_system: PaperSystem | None
     run: Run | None
     reading: Reading | None = None
 
@@ -108,10 +108,12 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
 
 
 def _values(found: Lookup, line: Line, column: Column) -> tuple[Printed, ...]:
-    if line.slot is None:
+    if line.paper_system is None:
         return ()
     measure = line.reading.key if line.reading else None
-    values = found.get((line.slot.model, line.slot.ensemble, measure, line.row.experiment or None, *column.place), ())
+    values = found.get(
+        (line.paper_system.model, line.paper_system.ensemble, measure, line.row.experiment or None, *column.place), ()
+    )
     if line.reading is None or line.reading.sign != "corrected":
         return values
     return tuple(_corrected(value) if WRONG_SIGN in value.flags else value for value in values)
@@ -126,29 +128,31 @@ def _corrected(value: Printed) -> Printed:
 
 def _lines(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Iterator[Line]:
     """The systems of print in its order, then all others; a system of print that no run has is a row, too."""
-    slots = [Slot(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()]
+    paper_systems = [
+        PaperSystem(*names) for names in frame.select("model", "ensemble").unique(maintain_order=True).iter_rows()
+    ]
     experiments = list(EXPERIMENTS) if layout.rows == "experiments" else [""]
-    for slot in slots:
-        readings = _readings(layout, frame, slot) if layout.rows == "measures" else [None]
+    for paper_system in paper_systems:
+        readings = _readings(layout, frame, paper_system) if layout.rows == "measures" else [None]
         for experiment in experiments:
             own = [run for run in runs if experiment in ("", run.experiment)]
-            filled: list[tuple[Run | None, str]] = [(run, name) for run in own for name in run.named(slot)]
+            filled: list[tuple[Run | None, str]] = [(run, name) for run in own for name in run.named(paper_system)]
             for run, name in filled or [(None, "")]:
-                yield from (_line(slot, run, name, reading, experiment) for reading in readings)
+                yield from (_line(paper_system, run, name, reading, experiment) for reading in readings)
     for run in runs:
-        for name, taken in run.slots.items():
-            if taken not in slots and (layout.rows != "experiments" or _repeated(run.title(name), runs)):
+        for name, taken in run.paper_systems.items():
+            if taken not in paper_systems and (layout.rows != "experiments" or _repeated(run.title(name), runs)):
                 yield from _unprinted(layout, run, name)
 
 
 def _repeated(title: str, runs: Sequence[Run]) -> bool:
     """Whether a system was trained on more than one training set."""
-    return len({run.experiment for run in runs if title in map(run.title, run.slots)}) > 1
+    return len({run.experiment for run in runs if title in map(run.title, run.paper_systems)}) > 1
 
 
-def _line(slot: Slot, run: Run | None, name: str, reading: Reading | None, experiment: str) -> Line:
-    row = Row(slot.title, name, run.name if run else "", reading.title if reading else "", experiment)
-    return Line(row, slot, run, reading)
+def _line(paper_system: PaperSystem, run: Run | None, name: str, reading: Reading | None, experiment: str) -> Line:
+    row = Row(paper_system.title, name, run.name if run else "", reading.title if reading else "", experiment)
+    return Line(row, paper_system, run, reading)
 
 
 def _unprinted(layout: Layout, run: Run, name: str) -> Iterator[Line]:
@@ -165,9 +169,9 @@ def _unprinted(layout: Layout, run: Run, name: str) -> Iterator[Line]:
         yield Line(Row(title, name, run.name, reading.title), None, run, reading)
 
 
-def _readings(layout: Layout, frame: pl.DataFrame, slot: Slot) -> list[Reading | None]:
+def _readings(layout: Layout, frame: pl.DataFrame, paper_system: PaperSystem) -> list[Reading | None]:
     """The measures of a system in print, and the corrected ones beside them."""
-    mine = frame.filter(model=slot.model, ensemble=slot.ensemble)
+    mine = frame.filter(model=paper_system.model, ensemble=paper_system.ensemble)
     keys = {"", *mine["measure"]}
     wrong = mine["flag"].fill_null("").str.contains(WRONG_SIGN).any()
     more = layout.others
