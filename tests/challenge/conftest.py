@@ -76,10 +76,11 @@ class Visitor:
     """A browser: keeps cookies and fills the CSRF token into forms."""
 
     server: Server
+    address: str = "testclient"
     client: TestClient = field(init=False)
 
     def __post_init__(self) -> None:
-        self.client = TestClient(_application(self.server), follow_redirects=False)
+        self.client = TestClient(_application(self.server), follow_redirects=False, client=(self.address, 1))
 
     def csrf(self) -> str:
         found = re.search(r'name="csrf" value="([0-9a-f]{64})"', self.client.get("/sign-in").text)

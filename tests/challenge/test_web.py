@@ -322,9 +322,7 @@ def tried(server: Server, address: str, password: str) -> int:
 
 
 def answered(server: Server, address: str, password: str) -> Response:
-    eve = Visitor(server)
-    eve.client = TestClient(application(server), follow_redirects=False, client=(address, 1))
-    return eve.post("/sign-in", email="Anna@example.org", password=password)
+    return Visitor(server, address).post("/sign-in", email="Anna@example.org", password=password)
 
 
 def test_wrong_passwords_from_elsewhere_keep_nobody_out_who_has_the_right_one(anna: Visitor, server: Server):
