@@ -21,12 +21,13 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 ARRAYS, RESULT = "arrays", "result.json"
+MOST_TOLD = 100  # problems
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 38, 22
 _NEW_USER, _NEW_NET, _NEW_IPC = 0x10000000, 0x40000000, 0x08000000
@@ -211,7 +212,19 @@ def parse(task: dict[str, Any]) -> dict[str, Any]:
     for name, values in arrays.items():
         with (folder / f"{name}.npy").open("xb") as file:
             np.lib.format.write_array(file, np.ascontiguousarray(values), allow_pickle=False)
-    return {"problems": problems}
+    return {"problems": told(problems, task)}
+
+
+def told(problems: Sequence[str], task: dict[str, Any]) -> list[str]:
+    """The first problems, each of bounded length and without paths of this machine, and how many more there are.
+
+    Else a file with long names, or with many faults, would tell more than is read of the result.
+    """
+    from shiftbench.errors import shortened
+
+    name, more = Path(task["named"]).name, len(problems) - MOST_TOLD
+    found = [shortened(each.replace(task["named"], name).replace(task["folder"], "")) for each in problems[:MOST_TOLD]]
+    return [*found, *([f"and {more:,} more problems"] if more > 0 else [])]
 
 
 def _read(task: dict[str, Any]) -> None:

@@ -29,8 +29,7 @@ from shiftbench.challenge.definition import Board
 from shiftbench.errors import SettingsError, ShiftbenchError, shortened
 
 REQUIRED = ("limits", "landlock")  # without these labels could be read, or the machine be filled
-MOST_TOLD = 100  # problems
-LARGEST_RESULT = 2**20  # bytes of what the interpreter tells
+LARGEST_RESULT = 2**21  # bytes of what the interpreter tells
 LONGEST_HEADER = 4096  # of an array
 ARRAY = re.compile(r"([A-Za-z0-9_]{1,80})\.npy")
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -289,8 +288,11 @@ def _result(folder: Path, code: int, limits: Limits) -> dict[str, Any]:
         raise Fault(f"the interpreter for files of strangers ended with {code} before it began") from None
     if not isinstance(result, dict):
         raise Refused("expected a file of this board, found one that deceives its reader.")
+    layers = result.get("layers")
+    if not isinstance(layers, dict):
+        raise Refused("expected a file of this board, found one that deceives its reader.")
     if not (folder / "confined").exists():
-        lacking = {name: why for name, why in result.get("layers", {}).items() if why and name in REQUIRED}
+        lacking = {name: why for name, why in layers.items() if why and name in REQUIRED}
         raise Fault(f"expected a machine that confines readers of files, found: {lacking}")
     return result
 
@@ -307,9 +309,8 @@ def _ended(code: int, limits: Limits) -> str:
 def _without_paths(problems: Any, named: Path, folder: Path) -> list[str]:
     """Problems for the stranger: their own name of the file, and no path of this machine."""
     texts = [str(each) for each in problems] if isinstance(problems, list) else [str(problems)]
-    shown = [text.replace(str(named), named.name).replace(str(folder.resolve()), "") for text in texts[:MOST_TOLD]]
-    more = len(texts) - MOST_TOLD
-    return [shortened(text) for text in shown] + ([f"and {more:,} more problems"] if more > 0 else [])
+    first = texts[: confinement.MOST_TOLD + 1]  # the last may tell how many more there are
+    return [shortened(each.replace(str(named), named.name).replace(str(folder.resolve()), "")) for each in first]
 
 
 def _plain(name: str) -> str:

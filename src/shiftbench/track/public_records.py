@@ -13,7 +13,7 @@ from shiftbench.errors import TableError, counted, first_line
 from shiftbench.io import files
 
 FILE = "records.json"
-MOST_NAMED = 3
+MOST_NAMED, LONGEST = 3, 80  # names; letters of one
 OTHERS = "other_phases"  # fact: name of another phase of the board → digest of its ids
 
 
@@ -84,7 +84,8 @@ class PublicRecords:
             absent = f"{len(missing):,} of {counted(len(self.ids), 'record')} ({shown(missing)})"
             found.append(f"expected a prediction of each record, found none for {absent}. Compare with the inputs.")
         if foreign:
-            others = f"{counted(len(foreign), 'other')} among {counted(len(held), 'id')} ({shown(foreign)})"
+            some = shown(foreign, codes=all(map(str.isascii, self.ids)))
+            others = f"{counted(len(foreign), 'other')} among {counted(len(held), 'id')} ({some})"
             found.append(f"expected these records alone, found {others}. Compare with the inputs.")
         return found
 
@@ -102,6 +103,13 @@ def digest(ids: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps([*ids]).encode()).hexdigest()
 
 
-def shown(names: Sequence[str]) -> str:
-    """The first names; "such as" them if there are more."""
-    return f"{'such as ' * (len(names) > MOST_NAMED)}{', '.join(names[:MOST_NAMED])}"
+def shown(names: Sequence[str], *, codes: bool = False) -> str:
+    """The first names; "such as" them if there are more. codes: whether letters beyond ASCII are told by codes."""
+    return f"{'such as ' * (len(names) > MOST_NAMED)}{', '.join(_seen(each, codes) for each in names[:MOST_NAMED])}"
+
+
+def _seen(name: str, codes: bool) -> str:
+    """A name as it is; in quotes, with codes, if it has what nobody sees or takes for something else."""
+    if len(name) <= LONGEST and name.isprintable() and name == name.strip() and name and (name.isascii() or not codes):
+        return name
+    return f"{name[:LONGEST]!a}" + "…" * (len(name) > LONGEST)

@@ -194,6 +194,24 @@ def test_public_records_are_read_as_they_were_written(ids):
         assert PublicRecords.read(held.write(Path(folder) / "records.json")) == held
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("r3 ", "'r3 '"), ("\u0433" + "3", r"'\u04333'"), ("r\u200d3", r"'r\u200d3'"), ("\uff523", r"'\uff523'"),
+        ("r\n3", r"'r\n3'"), ("\x1b[31mr3", r"'\x1b[31mr3'"), ("", "''"), ("x" * 10**6, f"'{'x' * 80}'…"),
+        ("r03", "r03"),
+    ],
+)  # fmt: skip
+def test_foreign_ids_that_look_like_others_are_told_by_their_codes(name: str, told: str):
+    _, foreign = PublicRecords.of(["r1", "r3"]).misfits(["r1", name])
+    assert f"found 1 other among 2 ids ({told})." in foreign
+
+
+def test_ids_in_other_letters_are_told_in_these_where_records_have_them():
+    _, foreign = PublicRecords.of(["größe1", "größe2"]).misfits(["größe1", "größe3", "größe\u200d2"])
+    assert r"(größe3, 'gr\xf6\xdfe\u200d2')" in foreign
+
+
 def test_missing_and_foreign_records_are_counted_and_named():
     records = PublicRecords.of(f"r{n}" for n in range(5))
     assert records.misfits(["r0", "r1", "r2", "r3", "r4"]) == []

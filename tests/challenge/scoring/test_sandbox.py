@@ -268,9 +268,34 @@ def test_other_files_beside_arrays_are_refused(tmp_path):
         sandbox.arrays(tmp_path)
 
 
-def test_a_result_that_is_no_object_is_not_believed(tmp_path):
-    (tmp_path / "confined").touch()
-    (tmp_path / confinement.RESULT).write_text(json.dumps([1]))
+def test_long_names_and_many_faults_are_told_and_do_not_pass_for_a_broken_reader(tmp_path):
+    ids = "".join(f'{{"id": {n}, "{"y" * 2000}": 1}}\n' for n in range(3000))
+    (tmp_path / "m.jsonl").write_text(ids)
+    (tmp_path / "n.csv").write_text(f"id,answer,uncertainty\n{'x' * 3_000_000},1,1\n{'x' * 3_000_000},1,2\n")
+    with pytest.raises(Refused, match="expected each id once, found 1 id more than once: 'xxx"):
+        sandbox.parse(TABLE, tmp_path / "n.csv", tmp_path / "parsed", limits=SMALL)
+    sentences = Board("main", "Main", "r_auc", (), track="translation", task="chrf")
+    with pytest.raises(Refused, match="expected") as refused:
+        sandbox.parse(sentences, tmp_path / "m.jsonl", tmp_path / "parsed", limits=SMALL)
+    assert not any("ends its reader" in each or len(each) > 5_000 for each in refused.value.problems)
+    assert len(refused.value.problems) <= confinement.MOST_TOLD + 1
+
+
+def test_problems_of_a_reader_are_cut_without_paths_and_counted():
+    task = {"named": "/state/in/m.csv", "folder": "/state"}
+    told = confinement.told([f"/state/in/m.csv: {n} in /state/tmp {'x' * 10_000}" for n in range(1_234)], task)
+    assert (len(told), told[-1]) == (101, "and 1,134 more problems")
+    assert told[0].startswith("m.csv: 0 in /tmp xxx")
+    assert max(map(len, told)) < 500
+    assert confinement.told(["a"], task) == ["a"]
+
+
+@pytest.mark.parametrize("result", [[1], {}, {"layers": 5}, {"layers": [["landlock", "no"]]}])
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_result_of_another_form_is_not_believed(result, confined, tmp_path):
+    if confined:
+        (tmp_path / "confined").touch()
+    (tmp_path / confinement.RESULT).write_text(json.dumps(result))
     with pytest.raises(Refused, match="deceives"):
         sandbox._result(tmp_path, 0, SMALL)
 
