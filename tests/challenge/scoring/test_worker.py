@@ -11,20 +11,20 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from shiftbench.challenge import sandbox, worker
+from shiftbench.challenge import manifest, sandbox, scoring, worker
 from shiftbench.challenge.sandbox import Fault, Limits
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.store.records import Away
 from shiftbench.challenge.worker import Worker
 from shiftbench.errors import SettingsError
 
-from .challenges import HIDDEN, answers, clock, sealed, submit, truth
+from .challenges import BOARD, HIDDEN, answers, clock, sealed, submit, truth
 
 QUICK = """
 import sys
 import shiftbench.challenge.store.work as work
 work.LEASE = 3_000_000
-from shiftbench.challenge import sandbox, worker
+from shiftbench.challenge import manifest, sandbox, scoring, worker
 worker.BEATS_S, worker.RESTS_S = 0.3, 0.05
 sandbox.require = lambda found: None  # tested on its own; starts must be quick here
 sandbox.layers, sandbox.probe = (lambda secret: {}), (lambda *given: {"probes": {"list": ""}})
@@ -73,6 +73,71 @@ def test_what_waits_is_scored_and_open_phases_get_a_report(folder, state, ledger
     assert score.shown == score.value
     assert "Main" in (state / "scored" / str(number) / f"{score.id}.totals" / "report.html").read_text("utf-8")
     assert [path.name for path in (state / "parsed").iterdir()] == [str(number)]
+
+
+def _many_scored(folder, state, ledger, count):
+    """Submissions of one team with scores, as an earlier version left them: nothing has a report."""
+    submit(state, ledger, "ours", _content())
+    for number in range(1, count + 1):
+        (state / "parsed" / str(number)).mkdir(parents=True)
+    numbers = f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count})"
+    values = f"n, n, '{scoring.labels(folder, BOARD, 'development')}', 's', n, n, true, '[]', n, n"
+    with ledger._writing() as (c, _):
+        c.exec_driver_sql("DELETE FROM submissions")
+        c.exec_driver_sql(
+            "INSERT INTO submissions (id, board, phase, hidden, team, name, size, sha256, begun, queued, state, "
+            f"problems, chosen, tries, score) {numbers} SELECT n, 'main', 'development', false, 1, 'a', 1, 'x', n, n, "
+            "'scored', '[]', false, 1, n FROM numbers"
+        )
+        c.exec_driver_sql(
+            "INSERT INTO scores (id, submission, labels, scorer, value, shown, climbed, notes, at, receipt) "
+            f"{numbers} SELECT {values} FROM numbers"
+        )
+
+
+def test_reports_are_made_anew_for_every_submission_not_for_the_newest_alone(folder, state, ledger, monkeypatch):
+    _many_scored(folder, state, ledger, 210)
+    monkeypatch.setattr(worker, "PAGE", 50)
+    monkeypatch.setattr(worker.scoring, "report", lambda *given, records: (given[4] / "report.html").write_text("x"))
+    one = Worker(state, folder, _challenge(folder), ledger)
+    assert one.reports(most=1_000) == 210
+    assert len([*(state / "scored").glob("*/*.totals/report.html")]) == 210
+    assert one.reports(most=1_000) == 0
+
+
+def test_labels_that_are_corrected_while_a_file_is_scored_are_not_those_of_its_score(
+    folder, state, ledger, monkeypatch
+):
+    number, evaluate, read = submit(state, ledger, "ours", _content()), scoring.evaluate, []
+
+    def corrected(*given):
+        if not read:
+            path = folder / "sealed" / "main" / "development" / "truth.parquet"
+            pl.read_parquet(path).with_columns(pl.col("target") + 1).write_parquet(path)
+            manifest.seal(folder)
+        read.append(evaluate(*given).value)
+        return read[-1]
+
+    monkeypatch.setattr(scoring, "evaluate", lambda *given: (corrected(*given), evaluate(*given))[1])
+    Worker(state, folder, _challenge(folder), ledger).step()
+    (score,) = ledger.scores(number)
+    assert len(read) == 2
+    assert (score.labels, score.value) == (manifest.labels(folder, "main", "development"), read[-1])
+
+
+def test_a_report_of_labels_that_are_corrected_while_it_is_made_is_not_kept(folder, state, ledger, monkeypatch):
+    _many_scored(folder, state, ledger, 1)
+
+    def report(*given, records):
+        (given[4] / "report.html").write_text("x")
+        path = folder / "sealed" / "main" / "development" / "truth.parquet"
+        pl.read_parquet(path).with_columns(pl.col("target") + 1).write_parquet(path)
+        manifest.seal(folder)
+
+    monkeypatch.setattr(worker.scoring, "report", report)
+    one = Worker(state, folder, _challenge(folder), ledger)
+    assert [one.reports(), one.reports()] == [0, 0]
+    assert [*(state / "scored" / "1").iterdir()] == []
 
 
 def test_a_refused_file_is_told_of_foreign_ids_as_well(folder, state, ledger):
