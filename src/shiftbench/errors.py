@@ -126,7 +126,7 @@ class FetchError(ShiftbenchError):
 class UnknownNameError(ShiftbenchError, LookupError):
     """An unknown name; the message suggests the closest known one and lists the rest.
 
-    failed: whether it is known, but did not load, of which a warning has told.
+    failed: whether it is known but did not load; a warning has said why.
     """
 
     def __init__(self, kind: str, name: object, known: Iterable[str], *, failed: bool = False) -> None:

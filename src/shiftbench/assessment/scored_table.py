@@ -169,7 +169,7 @@ def against(
         ),
         identity=values.identity(kept_ids, column, rows, target),
     )
-    system = meet(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
+    system = scored_ensemble(name, ensemble, rows[target], role="ensemble" if ensemble.members > 1 else "model")
     system = replace(system, length=values.length(rows, columns, where=Path(truth).name))
     manifest, gaps = predicted.metadata.get("manifest"), bool(predicted.metadata.get("unanswered"))
     return ScoredTable(
@@ -197,7 +197,7 @@ def _id_column(table: pl.DataFrame, recorded: Any) -> str | None:
     return recorded if recorded in table.columns else tables.id_column(table, None)
 
 
-def meet(name: str, ensemble: Ensemble, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
+def scored_ensemble(name: str, ensemble: Ensemble, targets: pl.Series, *, role: Role, about: str = "") -> Scored:
     """Score predictions against their targets: class names for a Categorical, numbers for other kinds.
 
     Raises:
@@ -298,7 +298,7 @@ def _forecast(name: str, frame: pl.DataFrame, columns: Columns, where: str) -> t
     if numeric and exact.beyond(frame[target]):
         warnings.warn(TableWarning(ROUNDED.format(truth=where, target=target)), stacklevel=2)
     try:
-        system = meet(name, ensemble, frame[target], role="ensemble" if ensemble.members > 1 else "model")
+        system = scored_ensemble(name, ensemble, frame[target], role="ensemble" if ensemble.members > 1 else "model")
     except ShiftbenchError as error:
         raise TableError(*(f"{where}: {problem.removeprefix(f'{name}, ')}" for problem in error.problems)) from None
     if given := found["uncertainty"]:

@@ -1,9 +1,9 @@
-"""Commands for existing predictions: assess, compare, report; and tables, the results printed in the papers."""
+"""Commands for existing predictions and reports: assess, compare, report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,22 +12,17 @@ import typer
 
 from shiftbench.cli import options as o
 from shiftbench.cli.options import listed
-from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, screen, show, tell_records, write
+from shiftbench.cli.terminal import cores_or_all, note, progress_bar, say, show, tell_records, write
 from shiftbench.errors import SettingsError, TableError, UnknownNameError, every
 from shiftbench.io.output import adding, together, writing
 
 if TYPE_CHECKING:
-    import polars as pl
-    import rich.table
-
     from shiftbench.assessment.columns import Columns
     from shiftbench.assessment.joined import Joined
     from shiftbench.assessment.scored_table import ScoredTable
     from shiftbench.pipeline.settings import Assessment
     from shiftbench.progress import Progress
     from shiftbench.track import RunOptions, Task, Track
-
-MOST_ROWS = 32  # of printed results, unless all are asked for
 
 Files = Annotated[list[Path], typer.Argument(help="Two or more files on the same ids.", show_default=False)]
 OfTrack = Annotated[
@@ -458,104 +453,3 @@ def report(
     tell_records([*reports.values()], pages)
     for page in pages:
         say(f"report: {page}{' (written again)' if out is None else ''}")
-
-
-def _published() -> Sequence[str]:
-    from shiftbench.track import published
-
-    return published.tracks()
-
-
-@dataclass(frozen=True)
-class Printed:
-    """The options that choose some of the printed results."""
-
-    task: Annotated[str | None, typer.Option("--task", help="Only this task of the track.")] = None
-    metric: Annotated[str | None, typer.Option("--metric", help="Only this metric.")] = None
-    model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None
-    subset: Annotated[str | None, typer.Option("--subset", help="in, shifted or full.")] = None
-
-
-def tables(
-    track: Annotated[
-        str | None,
-        typer.Argument(help="A track; without one, all are listed.", autocompletion=o.starting(_published)),
-    ] = None,
-    runs: Annotated[list[Path] | None, typer.Argument(help="Runs to show beside the printed results.")] = None,
-    *,
-    only: Printed,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Also write them to this file; with runs, tables and figures to a folder [shiftbench-TRACK-tables].",
-        ),
-    ] = None,
-    overwrite: o.Overwrite = False,
-    full: Annotated[bool, typer.Option("--full", help="Print every table, not only a summary.")] = False,
-) -> None:
-    """Results printed in the papers of the Shifts benchmark; with runs, the papers' tables with both side by side."""
-    from shiftbench.cli import benchmarking
-    from shiftbench.io.tables import single_file, write_table
-    from shiftbench.track import published
-
-    if track is None:
-        if out or full or any(asdict(only).values()):
-            raise SettingsError("expected a track beside the options, found none. Name it: `shiftbench tables TRACK`.")
-        for name in published.tracks():
-            say(f"{name:12} {published.results(track=name).height:>6,} results")
-        return
-    if runs:
-        if any(asdict(only).values()):
-            raise SettingsError("expected runs, or --task, --metric, --model and --subset, found both. Drop one.")
-        benchmarking.track_tables(track, runs, out, full=full)
-        return
-    if track not in published.tracks():
-        if track in o.track_names():
-            raise SettingsError(
-                f"{track}: expected a track with printed results, found one without any. Name runs: `shiftbench tables "
-                f"{track} FOLDER`."
-            )
-        raise UnknownNameError("track", track, published.tracks())
-    found = published.results(track=track, **asdict(only))
-    if out:
-        with single_file.replacing(out, f"tables {track}", overwrite=overwrite):
-            write_table(found, out)
-    if full or found.height <= MOST_ROWS:
-        columns = [
-            "task",
-            "dataset",
-            "subset",
-            "model",
-            "ensemble",
-            "setting",
-            "metric",
-            "value",
-            "std",
-            "unit",
-            "source",
-        ]
-        shown = [name for name in columns if name != "setting" or found["setting"].str.len_chars().sum()]
-        screen(usual=140, least=100).print(_listed(found.select(shown)))
-        return
-    import polars as pl
-
-    by = found.group_by("task", "metric", maintain_order=True).agg(
-        pl.len().alias("results"),
-        pl.col("model").n_unique().alias("models"),
-        pl.col("source").n_unique().alias("sources"),
-    )
-    screen().print(_listed(by.head(MOST_ROWS)))
-    more = f"{by.height - MOST_ROWS:,} more metrics; " if by.height > MOST_ROWS else ""
-    say(f"{more}every result: --full, --out FILE, or some of them: --task, --metric, --model, --subset")
-
-
-def _listed(frame: pl.DataFrame) -> rich.table.Table:
-    from rich.table import Table
-
-    table = Table(*frame.columns)
-    for row in frame.iter_rows():
-        # "method=deep;K=1" cannot be wrapped, and would be truncated.
-        table.add_row(*("" if value is None else str(value).replace(";", "; ").replace("=", " ") for value in row))
-    return table

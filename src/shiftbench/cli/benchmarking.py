@@ -1,4 +1,4 @@
-"""The commands example, run and tables of a track."""
+"""The commands example and run of a track."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shiftbench.cli import options as o
 from shiftbench.cli import preparing
 from shiftbench.cli.options import listed
 from shiftbench.cli.terminal import computing as computed
-from shiftbench.cli.terminal import note, progress_bar, say, screen, show, tell_records, write
+from shiftbench.cli.terminal import note, progress_bar, say, show, tell_records, write
 from shiftbench.errors import SettingsError, ShiftbenchError, TableError, UnknownNameError, every
 from shiftbench.io import aborts
-from shiftbench.io.output import adding, read_mark, together, writing
+from shiftbench.io.output import read_mark, together, writing
 
 if TYPE_CHECKING:
     from shiftbench.pipeline.study import Result
@@ -106,7 +106,7 @@ def _require_new(folder: Path, *, overwrite: bool) -> None:
 
 
 def _require_new_settings(path: Path, *, replaceable: bool, overwrite: bool) -> None:
-    """Refuse to overwrite settings beside an example table without --overwrite, or if somebody has edited them."""
+    """Refuse to overwrite settings beside an example table without --overwrite, or if they were edited."""
     if path.exists() and not overwrite:
         raise SettingsError(f"{path}: expected a new file, found one. Choose another --out, or --overwrite.")
     if not replaceable:
@@ -354,24 +354,3 @@ def _hash(data: Path) -> str:
     names = sorted(file for file in data.rglob("*") if file.is_file())
     text = "".join(f"{files.sha256(file)}  {file.relative_to(data)}\n" for file in names)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def track_tables(name: str, runs: list[Path], out: Path | None, *, full: bool) -> None:
-    """`shiftbench tables TRACK RUN…`: the paper's tables and figures, with runs beside the printed results."""
-    from shiftbench.report import finding
-    from shiftbench.tracks import track
-
-    chosen = track(name)
-    if chosen.paper is None:
-        raise SettingsError(f"{name} does not support tables of runs: it has no paper. Name no runs.")
-    reports = finding.load(runs)
-    if full:
-        screen(usual=140, least=100).print(chosen.paper.shown(reports))
-    else:
-        screen().print(chosen.paper.summary(reports))
-    folder = out or o.out_path("tables", track=name)
-    with adding(folder, "tables") as place:
-        written = chosen.paper.write(reports, place)["html"].relative_to(place)
-    if not full:
-        say("\nevery table: --full, or the page; beside it tables.md, tables.csv and figures")
-    say(f"written: {folder / written}")

@@ -59,7 +59,7 @@ class TableRun:
 
     target: o.Target = None
     task: o.Task = None
-    division: o.Division
+    partitioning: o.Partitioning
     slices: o.Slice = None
     baseline: o.Baseline = None
     learning: o.Learning
@@ -79,9 +79,9 @@ class TableRun:
         given = {
             "table": None if table is None else str(table),
             "target": self.target, "task": self.task, "unit": self.unit, "threshold": self.threshold,
-            "seed": self.scoring.seed, "clusters": self.division.clusters,
-            "cut_clusters": self.division.cut_clusters or None, "slices": listed(self.slices),
-            "baselines": listed(self.baseline), **self.learning.settings, "partition": self.division.rules,
+            "seed": self.scoring.seed, "clusters": self.partitioning.clusters,
+            "cut_clusters": self.partitioning.cut_clusters or None, "slices": listed(self.slices),
+            "baselines": listed(self.baseline), **self.learning.settings, "partition": self.partitioning.rules,
             "members": self.members, "test_sets": o.test_sets(self.test_set), "assessment": self.scoring.settings,
         }  # fmt: skip
         base = settings.read_checked(self.config) if self.config else {}
@@ -175,7 +175,7 @@ def partition(
     out: o.Out = None,
     *,
     target: o.Target = None,
-    division: o.Division,
+    partitioning: o.Partitioning,
     seed: o.Seed = None,
     config: o.Config = None,
     overwrite: o.Overwrite = False,
@@ -187,11 +187,16 @@ def partition(
 
     with together(out, "partition", overwrite=overwrite, inputs=[table]) as refused:
         base = settings.read_checked(config) if config else {}
-        given = {**division.rules, "seed": seed}
+        given = {**partitioning.rules, "seed": seed}
         rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
-        chosen = (rules, target, division.clusters, division.cut_clusters)  # combined with the settings file below
-        cut = division.cut_clusters or base.get("cut_clusters", False)
-        clusters = division.clusters or tuple(settings.names(base.get("clusters", ())))
+        chosen = (
+            rules,
+            target,
+            partitioning.clusters,
+            partitioning.cut_clusters,
+        )  # combined with the settings file below
+        cut = partitioning.cut_clusters or base.get("cut_clusters", False)
+        clusters = partitioning.clusters or tuple(settings.names(base.get("clusters", ())))
         target = target or base.get("target")
 
         def read() -> tuple[pl.DataFrame, list[str]]:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shiftbench.cli import assessing, benchmarking, challenging, fetching, fitting, listing, preparing, serving
+from shiftbench.cli import (
+    assessing,
+    benchmarking,
+    challenging,
+    fetching,
+    fitting,
+    listing,
+    preparing,
+    printing,
+    serving,
+)
 from shiftbench.cli.command import Act, TrackCommand, by_track, flat
 from shiftbench.cli.options import OUTS, out_option, starting, track_names
 from shiftbench.errors import SettingsError, UnknownNameError
@@ -48,7 +58,7 @@ def commands() -> Iterator[tuple[str, Act, type[TrackCommand] | None]]:
     listings = {"assess": listing.of_assessments, "compare": listing.of_assessments, "fit": listing.of_fits}
     plain: tuple[Any, ...] = (
         assessing.assess, assessing.compare, fitting.partition, fitting.fit, fitting.predict, assessing.report,
-        assessing.tables,
+        printing.tables,
     )  # fmt: skip
     for act in plain:
         name = act.__name__
@@ -124,7 +134,7 @@ def _imports() -> dict[str, tuple[Track, Import]]:
 
     found = {}
     for name in tracks.names():
-        with suppress(UnknownNameError):  # of another package, and does not load, of which a warning tells
+        with suppress(UnknownNameError):  # of another package, and does not load: a warning has said so
             track = tracks.track(name)
             found.update({form.name: (track, form) for form in track.imports})
     return found

@@ -238,7 +238,7 @@ def listed(values: list[str] | None, separators: str = ",") -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Division:
+class Partitioning:
     """Options for dividing a table into partitions."""
 
     time: Time = None

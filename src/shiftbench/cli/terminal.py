@@ -107,7 +107,7 @@ class _Log:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Also tell where work is that reports nothing for a long time."""
+        """Also show the stage of work that reports nothing for a long time."""
         done = threading.Event()
 
         def beat() -> None:

@@ -115,7 +115,7 @@ def add(used: Used) -> None:
 
 
 def highest() -> int:
-    """The most memory that this process has ever held at once, in bytes; 0 where the system does not say."""
+    """The most memory that this process has ever held at once, in bytes; 0 if the system does not report it."""
     with suppress(OSError, IndexError, ValueError):
         return 1024 * int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
     if resource is None:
@@ -144,7 +144,7 @@ def _held() -> int:
 
 
 def _children() -> Iterator[tuple[int, float]]:
-    """Memory in bytes and CPU seconds of each running child, where the system tells."""
+    """Memory in bytes and CPU seconds of each running child, if the system reports them."""
     for child in tuple(CHILDREN):
         with suppress(OSError, IndexError, ValueError):
             fields = Path("/proc", str(child), "stat").read_text().rpartition(")")[2].split()

@@ -96,7 +96,7 @@ class Method:
         train: trains what is missing in the job's folder on what was prepared; None where the record is all.
         libraries, extra: what must be installed, and the extra of this package that brings it.
         has_answer: which of the records [N] the method has an answer for; None where it has one for all. For the others
-            `answer` may say anything.
+            `answer` may return any values.
         doubt: a sentence if training ended in a way that makes scores doubtful, or "".
         combine: the prediction from those of the parts that the settings name in `of`, where it is made of these.
         ensembles: the names of those that a fit can predict with, the usual one first.
@@ -242,7 +242,7 @@ def require_libraries(method: str, libraries: Sequence[str], extra: str) -> None
 
 
 def require_same_fit(folder: Path, record: Mapping[str, Any], wanted: Mapping[str, Any], advice: str) -> None:
-    """Check that the method fitted into `folder`, of whose fit `record` tells, was fitted to what is wanted.
+    """Check that the method in `folder` was fitted to what is wanted; `record` describes its fit.
 
     Raises:
         SettingsError: naming everything that differs.

@@ -129,7 +129,7 @@ def _rows(data: Data, start: int, stop: int) -> Data:
 
 
 def _given(part: Data, folder: Path, place: Path, ensemble: str) -> str:
-    """Write the records of a part, and what tells the fit and its ensembles from others; the hash of all."""
+    """Write the records of a part with what identifies the fit and its ensembles; returns the hash of all."""
     written = pickle.dumps((fitted_folder.identity(folder), part, ensemble))
     digest = hashlib.sha256(written).hexdigest()
     (place / GIVEN.format(digest)).write_bytes(written)

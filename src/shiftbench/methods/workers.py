@@ -164,10 +164,10 @@ def serve() -> NoReturn:
     member], and report errors; see `child.serve`."""
     loaded: dict[tuple[str, str, int], Train] = {}
 
-    def reply(asked: tuple[str, str, int, int], tell: Tell) -> str:
-        *_, member = asked
+    def reply(request: tuple[str, str, int, int], tell: Tell) -> str:
+        *_, member = request
         try:
-            if (work := asked[:3]) not in loaded:
+            if (work := request[:3]) not in loaded:
                 loaded.clear()  # first, since memory may be short
                 loaded[work] = trainer(*work)
             loaded[work](member, lambda steps, message: tell([steps, message]))
@@ -175,7 +175,7 @@ def serve() -> NoReturn:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    child.serve(lambda asked, tell: reply(tuple(asked), tell))
+    child.serve(lambda request, tell: reply(tuple(request), tell))
 
 
 class _Worker(Child):

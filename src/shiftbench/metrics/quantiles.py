@@ -98,7 +98,7 @@ def crps_of_members(targets: Any, ensemble: Means) -> Vector:
 
 
 def member_levels(members: int) -> tuple[float, ...]:
-    """The levels of quantiles that M members can tell; none if they are too few for the 90 % interval.
+    """The levels of quantiles that M members can estimate; none if they are too few for the 90 % interval.
 
     If the truth is like a further member, it lies between the lowest and the highest with probability
     (M - 1) / (M + 1): 19 members are needed for 90 %, 39 for 95 %.

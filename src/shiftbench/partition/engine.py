@@ -108,7 +108,7 @@ def partition(frame: pl.DataFrame, rules: Rules, *, ids: pl.Series | None = None
     surplus = {**surplus, **left}
     dtype = frame.schema[rules.time] if rules.time else pl.Int64()
     shown = {name: (windows.shown(start, dtype), windows.shown(end, dtype)) for name, (start, end) in edges.items()}
-    if problems := _empty(drawn, _asked(rules, found), found, fits, rules, shown):
+    if problems := _empty(drawn, _required(rules, found), found, fits, rules, shown):
         raise PartitionError(*problems)
     codes = np.full(frame.height, UNUSED)
     for code, name in enumerate(PARTITIONS):
@@ -257,25 +257,25 @@ def _cut(drawn: Draw, rules: Rules, sampler: Sampler) -> tuple[Draw, dict[str, i
     return kept, surplus
 
 
-def _asked(rules: Rules, found: list[Axis]) -> set[str]:
+def _required(rules: Rules, found: list[Axis]) -> set[str]:
     """The partitions that must not be empty: those with a share or a rule of their own, and train."""
     own = {*rules.where, *rules.ranges, *rules.sizes}
-    asked = {"train"} | {name for name in IN_DOMAIN if rules.shares[name] > 0 or name in own}
-    asked |= {name for axis in found for name in axis.ruled}
+    required = {"train"} | {name for name in IN_DOMAIN if rules.shares[name] > 0 or name in own}
+    required |= {name for axis in found for name in axis.ruled}
     if rules.fractions is not None:
-        asked -= {name for name, part in zip(SHIFTED, rules.fractions[2:], strict=True) if part == 0}
+        required -= {name for name, part in zip(SHIFTED, rules.fractions[2:], strict=True) if part == 0}
     if rules.dev_share in (0, 1):
-        asked -= {SHIFTED[int(rules.dev_share)]}
-    return asked
+        required -= {SHIFTED[int(rules.dev_share)]}
+    return required
 
 
 def _empty(
-    drawn: Draw, asked: set[str], found: list[Axis], fits: Bits, rules: Rules, edges: Mapping[str, Window]
+    drawn: Draw, required: set[str], found: list[Axis], fits: Bits, rules: Rules, edges: Mapping[str, Window]
 ) -> list[str]:
     """A problem for every required partition that is empty, with what removed its records."""
     problems = []
     for name in PARTITIONS:
-        if name in asked and not len(drawn[name]):
+        if name in required and not len(drawn[name]):
             bit = BIT[name if name in SHIFTED else "in_domain"]
             fitting = int(np.count_nonzero(fits & bit))
             if not fitting:

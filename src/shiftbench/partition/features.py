@@ -420,17 +420,17 @@ def _monotone(x: Vector, y: Vector) -> str:
     return "falls" if (rises[steps] < 0).all() else ""
 
 
-def _mean_by_value(x: Vector, y: Vector, asked: Vector) -> Vector:
-    """The mean y of the records with the value in `asked`; without such records the overall mean."""
+def _mean_by_value(x: Vector, y: Vector, at: Vector) -> Vector:
+    """The mean y of the records with the value in `at`; without such records the overall mean."""
     values, group = np.unique(x, return_inverse=True)
     means = np.bincount(group, weights=y) / np.bincount(group)
-    place = np.minimum(np.searchsorted(values, asked), len(values) - 1)
-    return np.where(values[place] == asked, means[place], y.mean())
+    place = np.minimum(np.searchsorted(values, at), len(values) - 1)
+    return np.where(values[place] == at, means[place], y.mean())
 
 
-def _interpolated(x: Vector, y: Vector, asked: Vector) -> Vector:
+def _interpolated(x: Vector, y: Vector, at: Vector) -> Vector:
     values, group = np.unique(x, return_inverse=True)
-    answers: Vector = np.interp(asked, values, np.bincount(group, weights=y) / np.bincount(group))
+    answers: Vector = np.interp(at, values, np.bincount(group, weights=y) / np.bincount(group))
     return answers
 
 

@@ -14,7 +14,7 @@ from shiftbench.assessment.column_values import cluster_codes
 from shiftbench.assessment.fingerprints import fingerprints
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.assessment.scored_table import meet
+from shiftbench.assessment.scored_table import scored_ensemble
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
@@ -139,7 +139,7 @@ class TableRecords(EvaluationSet[TableSystem]):
         kept = self._within(split).to_numpy()
         part = system.ensemble if kept.all() else system.ensemble.select(np.flatnonzero(kept))
         planned, targets = system.fitted.planned, self.frame[self.target].filter(kept)
-        found = meet(planned.name, part, targets, role=planned.role, about=system.fitted.about)
+        found = scored_ensemble(planned.name, part, targets, role=planned.role, about=system.fitted.about)
         return found if system.answered is None else found.answering(system.answered[kept])
 
     def write(self, system: TableSystem, folder: Path) -> None:

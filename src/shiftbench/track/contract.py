@@ -81,7 +81,7 @@ class Task:
 class Prepared:
     """A folder of partitions ready for a run.
 
-    origin: the source of the data, which reports tell: "official" (only with it are printed values comparable), or a
+    origin: the source of the data, shown in reports: "official" (only with it are printed values comparable), or a
     few words such as "made-up digits". counts: records of each partition. unused: records in no partition, by reason.
     notes: remarks on the data.
 

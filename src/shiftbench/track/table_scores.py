@@ -17,7 +17,7 @@ from shiftbench.assessment.columns import Columns
 from shiftbench.assessment.joined import line_up
 from shiftbench.assessment.predictions import Predictions
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.assessment.scored_table import meet
+from shiftbench.assessment.scored_table import scored_ensemble
 from shiftbench.assessment.slicing import Slicing
 from shiftbench.assessment.source import Source
 from shiftbench.check import Flags
@@ -270,5 +270,5 @@ def _require_targets(
 
 def _system(name: str, predicted: Predictions, order: Index, targets: pl.Series) -> Scored:
     ensemble = predicted.ensemble.select(np.maximum(order, 0))
-    scored = meet(name, ensemble, targets, role="ensemble" if ensemble.members > 1 else "model")
+    scored = scored_ensemble(name, ensemble, targets, role="ensemble" if ensemble.members > 1 else "model")
     return scored if (order >= 0).all() else scored.answering(order >= 0)

@@ -18,8 +18,8 @@ from shiftbench.tracks.power.example.minutes import world
 from shiftbench.tracks.power.example.ship_scaling import (
     ALIKE,
     draft_range_m,
-    likeness,
     require_afloat,
+    scaling_of,
     service_speed_kn,
     vessel_of,
 )
@@ -42,7 +42,7 @@ def file_of(path: Path, name: str = "container", **changes: float) -> Path:
 
 
 def test_the_container_ship_is_exactly_like_herself(tmp_path: Path) -> None:
-    assert likeness(ship()) == ALIKE
+    assert scaling_of(ship()) == ALIKE
     own = vessel_of(str(file_of(tmp_path / "mine.toml")))
     assert example.table(1_000, vessel=own).equals(example.table(1_000))
     assert generalization.drawn(1_000, 0, vessel=own)[0].equals(generalization.sample(1_000))
@@ -64,7 +64,7 @@ def test_at_the_service_speed_three_quarters_of_the_rating_are_needed() -> None:
 
 
 def test_another_ship_sails_the_same_days_at_her_own_speeds_and_drafts() -> None:
-    like = likeness(TANKER)
+    like = scaling_of(TANKER)
     usual, other = world(0), world(0, like)
     record = np.arange(0, usual.voyages.records, 997)
     one, two = usual.at(record), other.at(record)
@@ -85,7 +85,7 @@ def test_the_tanker_is_as_loaded_as_the_container_ship() -> None:
 
 
 def test_generalisation_ranges_of_another_ship_are_in_her_proportion() -> None:
-    like, minutes = likeness(TANKER), generalization.uniform(np.random.default_rng(1), 50_000, likeness(TANKER))
+    like, minutes = scaling_of(TANKER), generalization.uniform(np.random.default_rng(1), 50_000, scaling_of(TANKER))
     for values, (low, high), factor in (
         (minutes.over_ground_kn, generalization.OVER_GROUND_KN, like.speed),
         (minutes.draft_fore_m, generalization.DRAFT_M, like.draft),
@@ -151,7 +151,7 @@ def test_more_minutes_than_a_ship_can_sail_are_refused(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("seed", range(5))
 def test_both_ships_of_the_package_float_whatever_the_seed(seed: int) -> None:
     for vessel in (ship(), TANKER):
-        low, high = draft_range_m(world(seed, likeness(vessel)).voyages)
+        low, high = draft_range_m(world(seed, scaling_of(vessel)).voyages)
         require_afloat(vessel, low, high)
         lightest, deepest = drafts.drafts_m(vessel)
         assert lightest + 0.3 < low < high < deepest - 0.3

@@ -45,7 +45,7 @@ class Child:
         metering.CHILDREN.add(self.process.pid)
 
     def give(self, value: object) -> None:
-        """Ask for a value, plain JSON; if the process has died, that it answers nothing tells."""
+        """Send a value, plain JSON; a process that has died is noticed by its missing reply."""
         with suppress(OSError):
             stream = _open(self.process.stdin)
             stream.write(json.dumps(value) + "\n")
@@ -93,10 +93,10 @@ def search_path() -> str:
 
 
 def serve(work: Callable[[Any, Tell], object]) -> NoReturn:
-    """In a child: do `work` for each value that arrives, and answer with what it returns; it may tell more before.
+    """In a child: do `work` for each value that arrives and reply with its result; it may send more before that.
 
     Never returns: the process exits when the input closes, even in the middle of the work, since then either all is
-    done or nobody is left to want it. For that, `work` must release the interpreter lock now and then.
+    done or the parent is gone. For that, `work` must release the interpreter lock now and then.
     """
     given = queue.SimpleQueue[Any]()
     threading.Thread(target=_listen, args=(given,), daemon=True).start()

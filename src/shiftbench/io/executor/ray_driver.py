@@ -1,4 +1,4 @@
-"""The process that talks to Ray: joins or makes a cluster, looks at its nodes, hands over items, tells of each."""
+"""The process that talks to Ray: joins or makes a cluster, checks its nodes, hands over items, and reports on each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
 def drive(request: dict[str, Any] | None, tell: Tell) -> None:
-    """Do a job as `ray.replies` hands it over: tell "loaded", "ready", a "reply" for each item, and "done".
+    """Do a job that `ray.replies` sends; replies are "loaded", "ready", a "reply" for each item, and "done".
 
     The connection stays for the next job; None ends it, and a cluster that was made here.
     """

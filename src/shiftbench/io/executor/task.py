@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> None:
 
 
 def serve(work: str, argument: str) -> NoReturn:
-    """Do the items that are asked for; one that is broken off does no harm, since it writes whole files or none."""
+    """Do items by request; one that is interrupted does no harm, since it writes whole files or none."""
     job = Job(work, argument, 0)
 
     def reply(number: int, _tell: Tell) -> object:

@@ -63,7 +63,7 @@ def read_csv(file: Path, names: Sequence[str] | None) -> pl.DataFrame:
 def whole_rows(file: Path) -> tuple[pl.DataFrame, pl.Series]:
     """The rows of a CSV that have as many fields as its header, and their numbers [N] from 1; none of what is no CSV.
 
-    For files that `read_csv` refuses, so that what is wrong with these rows can be told, too.
+    For files that `read_csv` refuses, so that problems of these rows can be reported, too.
     """
     try:
         _, raw = source(file)

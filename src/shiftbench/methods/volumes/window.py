@@ -1,4 +1,4 @@
-"""Sliding windows: what a network says about overlapping patches becomes one value for each voxel of a volume."""
+"""Sliding windows: predictions for overlapping patches are averaged into one value for each voxel of a volume."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Windows:
 
 
 def blended(image: Singles, evaluate: Callable[[Singles], Singles], how: Windows) -> Singles:
-    """The mean [X, Y, Z] of what `evaluate` says about windows [B, C, x, y, z] of an image [C, X, Y, Z], which is most
-    trusted in the middle of a window: with Gaussian weights.
+    """The mean [X, Y, Z] of the values of `evaluate` for windows [B, C, x, y, z] of an image [C, X, Y, Z], with
+    Gaussian weights, since values are most reliable in the middle of a window.
 
     Where the volume is smaller than the window, zeros are put around it.
 

@@ -69,7 +69,7 @@ class Prediction:
     def of_members(
         cls, members: Any, *, threshold: float = THRESHOLD, mask: Flags | None = None, spacing: Any = UNIT
     ) -> Prediction:
-        """The members' probabilities, or their masks as 0 and 1 [M, X, Y, Z]: their mean, and what measures say."""
+        """The members' probabilities, or their masks as 0 and 1 [M, X, Y, Z]: their mean, and the measures."""
         each = np.asarray(members, dtype=np.float32)
         sums = VolumeSums(each.shape[1:])
         for member in each:

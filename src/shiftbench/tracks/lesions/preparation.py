@@ -6,7 +6,7 @@ Volumes stay where they are; only what is made here (resampled, corrected) is wr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -59,28 +59,10 @@ def prepare(
         field.simple_itk()
     found = layout.found(source)
     found = replace(found, patients=experiment.parts(found.patients))
-    entries, notes, problems = [], list[tuple[str, str]](), list[str]()
-    for done, patient in enumerate(found.patients):
-        say(STAGE, done, len(found.patients))
-        known = checks.checked(patient)
-        problems += known.problems or [
-            *(resampling.problems(known.scans, patient.id) if resample else ()),
-            *(field.problems(known.scans, known.brain, patient.id) if bias_field else ()),
-        ]
-        notes += [(patient.id, note) for note in known.notes]
-        if not known.problems:
-            entries.append(_entry(known, folder, source))
-    say(STAGE, len(found.patients), len(found.patients))
-    problems += _copies(entries)
-    if problems:
-        raise ShiftbenchError(*checks.listed(problems))
+    how = {"resample": resample, "bias_field": bias_field}
+    entries, notes = _checked(found.patients, folder, source, say, **how)
     if resample or bias_field:
-        entries = []
-        for done, patient in enumerate(found.patients):
-            say(MAKING, done, len(found.patients))
-            made = _made(patient, folder / manifest.MADE, resample=resample, bias_field=bias_field)
-            entries.append(_entry(checks.checked(made), folder, source))
-        say(MAKING, len(found.patients), len(found.patients))
+        entries = _remade(found.patients, folder, source, say, **how)
     if bias_field:
         found = replace(found, notes=(*found.notes, "the bias field of all images was removed by N4"))
     if resample:
@@ -89,6 +71,45 @@ def prepare(
     all_notes = [*found.notes, *filter(None, [experiment.note]), *checks.gathered(notes, len(entries))]
     _write(folder, source, entries, all_notes, experiment)
     return open_prepared(folder)
+
+
+def _checked(
+    patients: Sequence[Patient], folder: Path, source: Path, say: Progress, *, resample: bool, bias_field: bool
+) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """The entries of the manifest, and notes by patient.
+
+    Raises:
+        ShiftbenchError: listing the problems of all patients.
+    """
+    entries, notes, problems = list[dict[str, Any]](), list[tuple[str, str]](), list[str]()
+    for done, patient in enumerate(patients):
+        say(STAGE, done, len(patients))
+        known = checks.checked(patient)
+        problems += known.problems or [
+            *(resampling.problems(known.scans, patient.id) if resample else ()),
+            *(field.problems(known.scans, known.brain, patient.id) if bias_field else ()),
+        ]
+        notes += [(patient.id, note) for note in known.notes]
+        if not known.problems:
+            entries.append(_entry(known, folder, source))
+    say(STAGE, len(patients), len(patients))
+    problems += _copies(entries)
+    if problems:
+        raise ShiftbenchError(*checks.listed(problems))
+    return entries, notes
+
+
+def _remade(
+    patients: Sequence[Patient], folder: Path, source: Path, say: Progress, *, resample: bool, bias_field: bool
+) -> list[dict[str, Any]]:
+    """Write the volumes that change below the folder; the entries of the manifest with these."""
+    entries = []
+    for done, patient in enumerate(patients):
+        say(MAKING, done, len(patients))
+        made = _made(patient, folder / manifest.MADE, resample=resample, bias_field=bias_field)
+        entries.append(_entry(checks.checked(made), folder, source))
+    say(MAKING, len(patients), len(patients))
+    return entries
 
 
 def _made(patient: Patient, folder: Path, *, resample: bool, bias_field: bool) -> Patient:

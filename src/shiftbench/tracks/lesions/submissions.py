@@ -132,7 +132,7 @@ def submission(
 
 @dataclass(frozen=True)
 class Assigned:
-    """Files by the patient that their names tell, the names of those that tell none, and those that are there twice."""
+    """Files by the patient in their names, the names of files without a patient, and files that are there twice."""
 
     patients: dict[str, Files] = field(default_factory=dict)
     strangers: list[str] = field(default_factory=list)

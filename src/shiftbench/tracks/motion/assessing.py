@@ -29,7 +29,7 @@ _FAR_M = 30.0  # 150 m/s for a step of 0.2 s
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _Evaluated:
     """A split that is scored: its truth, and the predictions of each system in the truth's order."""
 
     split: str
@@ -49,7 +49,7 @@ class _Scored:
     """What pictures are drawn from: the data, and the splits with their predictions and errors."""
 
     held: Evaluation
-    judged: list[_Judged]
+    evaluated: list[_Evaluated]
     parts: list[tuple[Records, list[Scored]]]
     task: Task
 
@@ -71,27 +71,27 @@ def score_files(
         TableError: if there is nothing to hold them against.
         ShiftbenchError: for scenes that are wrong; with all that is wrong with the files, too.
     """
-    held, judged = _judged(truth, predictions)
-    notes = (*held.notes, *_left_out(held, judged), *_doubts(judged))
+    held, evaluated = _evaluated(truth, predictions)
+    notes = (*held.notes, *_left_out(held, evaluated), *_doubts(evaluated))
     found = []
     for task in tasks:
-        parts = [each.scored(task.name) for each in judged]
+        parts = [each.scored(task.name) for each in evaluated]
         title = f"Motion, {task.title}: {' · '.join(predictions)} on {held.origin}"
-        options = scoring.options(task.name, title=title, task=task.name, recipe=_recipe(predictions, held, judged))
-        found.append(ScoredFiles(task, parts, options, notes, source=_Scored(held, judged, parts, task)))
+        options = scoring.options(task.name, title=title, task=task.name, recipe=_recipe(predictions, held, evaluated))
+        found.append(ScoredFiles(task, parts, options, notes, source=_Scored(held, evaluated, parts, task)))
     return found
 
 
 def pictures(scored: ScoredFiles) -> tuple[list[Picture], list[str]]:
     """Requests of scored submissions to look at, and why there are none of some."""
-    return _pictures(scored.source.held, scored.source.judged, scored.source.parts, scored.source.task)
+    return _pictures(scored.source.held, scored.source.evaluated, scored.source.parts, scored.source.task)
 
 
 # --- what is held against what ----------------------------------------------------------------------------------------
 
 
-def _judged(data: Path, submitted: Mapping[str, Path]) -> tuple[Evaluation, list[_Judged]]:
-    """The data, and the splits that submissions are about; what is wrong with data and files is told together."""
+def _evaluated(data: Path, submitted: Mapping[str, Path]) -> tuple[Evaluation, list[_Evaluated]]:
+    """The data, and the splits that submissions are about; problems of data and files are listed together."""
     read = {name: reading(path) for name, path in submitted.items()}
     problems = [problem for each in read.values() for problem in each.problems]
     try:
@@ -101,7 +101,7 @@ def _judged(data: Path, submitted: Mapping[str, Path]) -> tuple[Evaluation, list
             raise
         raise ShiftbenchError(*error.problems, *problems) from None
     about = [each.requests for each in read.values() if each.requests is not None]
-    truths = {split: truth for split, truth in held.truths.items() if any(_meet(one, truth) for one in about)}
+    truths = {split: truth for split, truth in held.truths.items() if any(_overlap(one, truth) for one in about)}
     if about and not truths:
         raise PredictionsError(_strangers(data, held), *problems)
     lined, misfits = _lined_up(read, submitted, truths)
@@ -109,7 +109,9 @@ def _judged(data: Path, submitted: Mapping[str, Path]) -> tuple[Evaluation, list
         raise PredictionsError(*problems, *misfits)
     places = np.cumsum([0, *map(len, truths.values())])
     return held, [
-        _Judged(split, truth, {name: one.select(np.arange(start, start + len(truth))) for name, one in lined.items()})
+        _Evaluated(
+            split, truth, {name: one.select(np.arange(start, start + len(truth))) for name, one in lined.items()}
+        )
         for (split, truth), start in zip(truths.items(), places[:-1], strict=True)
     ]
 
@@ -135,10 +137,10 @@ def _lined_up(
     return lined, problems
 
 
-def _meet(requests: Requests, truth: Truth) -> bool:
+def _overlap(requests: Requests, truth: Truth) -> bool:
     """Whether there is a prediction for any request of a truth."""
-    given, asked = key_frame(requests.scene_ids, requests.track_ids), key_frame(truth.scene_ids, truth.track_ids)
-    return not asked.join(given, on=KEY, how="semi").is_empty()
+    given, known = key_frame(requests.scene_ids, requests.track_ids), key_frame(truth.scene_ids, truth.track_ids)
+    return not known.join(given, on=KEY, how="semi").is_empty()
 
 
 def _strangers(data: Path, held: Evaluation) -> str:
@@ -146,23 +148,23 @@ def _strangers(data: Path, held: Evaluation) -> str:
     return f"expected predictions for requests of {data}, found none. Is it the right data?{notes}"
 
 
-def _left_out(held: Evaluation, judged: list[_Judged]) -> list[str]:
-    """In words: the splits that nobody has predictions for."""
+def _left_out(held: Evaluation, evaluated: list[_Evaluated]) -> list[str]:
+    """In words: the splits without any predictions."""
     return [
         f"{split}: not scored, since there is no prediction for any of its {count:,} requests"
-        for split, count in _not_scored(held, judged).items()
+        for split, count in _not_scored(held, evaluated).items()
     ]
 
 
-def _not_scored(held: Evaluation, judged: list[_Judged]) -> dict[str, int]:
-    scored = {each.split for each in judged}
+def _not_scored(held: Evaluation, evaluated: list[_Evaluated]) -> dict[str, int]:
+    scored = {each.split for each in evaluated}
     return {split: len(truth) for split, truth in held.truths.items() if split not in scored}
 
 
-def _doubts(judged: list[_Judged]) -> list[str]:
+def _doubts(evaluated: list[_Evaluated]) -> list[str]:
     """Submissions most of whose trajectories begin where no road user gets within a step: in another frame or unit?"""
     notes = []
-    for each in judged:
+    for each in evaluated:
         for name, one in each.lined.items():
             first = one.trajectories[:, 0] - each.truth.targets[one.modes.owner, 0]
             nearest = np.minimum.reduceat(np.hypot(first[:, 0], first[:, 1]), one.modes.starts)
@@ -179,14 +181,14 @@ def _doubts(judged: list[_Judged]) -> list[str]:
 
 
 def _pictures(
-    held: Evaluation, judged: list[_Judged], parts: list[tuple[Records, list[Scored]]], task: Task
+    held: Evaluation, evaluated: list[_Evaluated], parts: list[tuple[Records, list[Scored]]], task: Task
 ) -> tuple[list[Picture], list[str]]:
     """Requests to look at, and why there are no pictures of a split; dev has some only if it is scored alone."""
     if held.scene is None:
         return [], [f"no pictures of requests: {held.origin} has no scenes. Name their folder as the data to have some"]
     pictures, notes = list[Picture](), list[str]()
-    for each, (_, scored) in zip(judged, parts, strict=True):
-        if each.split == "dev" and len(judged) > 1:  # what one looks at is what was held back to the end
+    for each, (_, scored) in zip(evaluated, parts, strict=True):
+        if each.split == "dev" and len(evaluated) > 1:  # what one looks at is what was held back to the end
             continue
         systems = zip(each.lined.items(), scored, strict=True)
         try:
@@ -199,15 +201,15 @@ def _pictures(
     return pictures, notes
 
 
-def _recipe(submitted: Mapping[str, Path], held: Evaluation, judged: list[_Judged]) -> dict[str, Any]:
+def _recipe(submitted: Mapping[str, Path], held: Evaluation, evaluated: list[_Evaluated]) -> dict[str, Any]:
     """What was scored: which requests (their number, and a hash of their ids) of which data, and which files."""
     return {
         "track": {"name": schema.TRACK, "origin": held.origin},
         "manifest": held.manifest,
         "partition": {
-            "counts": {each.split: len(each.truth) for each in judged},
-            "ids": {each.split: _ids_sha256(each.truth) for each in judged},
-            "not_scored": _not_scored(held, judged),
+            "counts": {each.split: len(each.truth) for each in evaluated},
+            "ids": {each.split: _ids_sha256(each.truth) for each in evaluated},
+            "not_scored": _not_scored(held, evaluated),
             "unused": dict(held.unused),
         },
         "clusters": held.clusters,

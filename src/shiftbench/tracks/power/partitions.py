@@ -172,12 +172,12 @@ def _scale(strata: Strata, counts: Mapping[str, tuple[int, ...]]) -> tuple[Fract
     """The largest factor, at most 1, that every stratum can meet, and the stratum that limits it."""
     scale, short, empty = Fraction(1), "", []
     for (population, place), rows in strata.items():
-        asked = sum(counts[name][place] for name in _names(population))
+        wanted = sum(counts[name][place] for name in _names(population))
         where = f"{population} in wind interval {INTERVALS[place].label}"
-        if asked and not len(rows):
-            empty.append(f"{where}: expected records to draw {asked:,} from, found none. Add some, or take others.")
-        elif asked and Fraction(len(rows), asked) < scale:
-            scale, short = Fraction(len(rows), asked), f"{where}, {len(rows):,} of {asked:,}"
+        if wanted and not len(rows):
+            empty.append(f"{where}: expected records to draw {wanted:,} from, found none. Add some, or take others.")
+        elif wanted and Fraction(len(rows), wanted) < scale:
+            scale, short = Fraction(len(rows), wanted), f"{where}, {len(rows):,} of {wanted:,}"
     if empty:
         raise PartitionError(*empty)
     return scale, short

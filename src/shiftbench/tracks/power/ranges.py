@@ -79,7 +79,7 @@ def check_units(
     certain = [doubt for doubt in doubts if doubt.certain]
     sure = [*(doubt.text for doubt in certain), *_likewise(certain)]
     kept = [doubt.text for doubt in doubts if not doubt.certain]
-    return Doubts(tuple(f"{label}: {said}" for said in sure), tuple(f"{label}: {said}" for said in kept))
+    return Doubts(tuple(f"{label}: {text}" for text in sure), tuple(f"{label}: {text}" for text in kept))
 
 
 def _by_themselves(frame: pl.DataFrame, names: Sequence[str], silent: Sequence[str]) -> Iterator[_Doubt]:

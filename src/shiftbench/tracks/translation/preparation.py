@@ -214,7 +214,7 @@ def _tested(folder: Path, begun: Begun, found: Found, say: Progress) -> tuple[di
         held[part] = own
     if problems:
         raise TableError(*problems)
-    for part, own in _told_apart(held).items():
+    for part, own in _with_distinct_ids(held).items():
         path = outputs.write(folder / f"{part}.jsonl", own)
         entries[part] = corpus.listed(path) | {"records": len(own)}
     return entries, notes
@@ -229,7 +229,7 @@ def _only(found: Found, part: str, say: Progress) -> Outputs:
     return found.read(first, say)
 
 
-def _told_apart(held: dict[str, Outputs]) -> dict[str, Outputs]:
+def _with_distinct_ids(held: dict[str, Outputs]) -> dict[str, Outputs]:
     """Parts whose ids name a sentence of one part only: with the part before them if some are there twice."""
     ids = Counter(name for own in held.values() for name in own.ids)
     if all(count == 1 for count in ids.values()):

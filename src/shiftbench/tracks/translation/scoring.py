@@ -252,8 +252,8 @@ def scored(system: System, judged: Judged, task: str) -> Scored:
 
 
 def uncertainty(found: Outputs) -> dict[str, Vector]:
-    """What outputs tell of their uncertainty by measure [N]: the file's own, that of log-probabilities, and how far
-    several texts of a record agree; without what is the same for all records, or what an earlier measure says, too."""
+    """The uncertainty of outputs by measure [N]: the file's own, that of log-probabilities, and how far several texts
+    of a record agree; without constants, and without measures that repeat an earlier one."""
     made = dict[str, Vector]()
     if (ensemble := found.hypotheses()) is not None:
         made = _of_samples(found) if found.sampled else _of_hypotheses(ensemble)
@@ -287,7 +287,7 @@ def _same(values: Vector, others: Vector) -> bool:
 
 
 def telling(values: Vector) -> bool:
-    """Whether a measure [N] tells any records apart."""
+    """Whether a measure [N] differs between any records."""
     return bool(len(values) == 1 or values.min() < values.max())
 
 

@@ -87,7 +87,7 @@ class SentencePairs:
         return self.pairs.pair(int(self.rows[row]))
 
     def source(self, row: int) -> str:
-        """The source as text; of training pairs as their tokens tell it."""
+        """The source as text; of training pairs as decoded from their tokens."""
         if isinstance(self.pairs, Texts):
             return self.pairs.sources[int(self.rows[row])]
         return self.vocabulary.decode(self.pair(row)[0].tolist(), side=0)

@@ -110,7 +110,7 @@ def test_truths_and_forecasts_lie_below_all_vehicles_and_the_truth_above_forecas
     panel = scene_panel(of, 7, {7: forecast(of, modes=3)}, side=7)[1]
     panel.show_now()
     traffic = panel.traffic
-    boxes = [each.get_zorder() for each in (traffic.boxes, traffic.ego, traffic.asked_boxes, traffic.people)]
+    boxes = [each.get_zorder() for each in (traffic.boxes, traffic.ego, traffic.requested_boxes, traffic.people)]
     assert max(line.get_zorder() for line in panel.paths.lines) < panel.paths.truth.get_zorder() < min(boxes)
 
 
@@ -121,7 +121,7 @@ def test_lines_are_finer_where_vehicles_are_small():
     assert near.view.fineness == 1
     assert near.paths.truth.get_linewidth() <= 1.0
     assert far.paths.truth.get_linewidth() < 0.5 * near.paths.truth.get_linewidth()
-    edges = [panel.traffic.asked_boxes.get_linewidth()[0] for panel in (near, far)]
+    edges = [panel.traffic.requested_boxes.get_linewidth()[0] for panel in (near, far)]
     assert edges[1] < 0.5 * edges[0]
 
 

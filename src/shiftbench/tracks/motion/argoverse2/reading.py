@@ -35,8 +35,8 @@ def windows(recording: Recording, road: Road, *, moved_m: float, reach_m: float)
     Args:
         recording: see `Recording`.
         road: of the whole map; each scene gets what comes within `reach_m` of the box around its actors up to T = 0.
-        moved_m: asked for are the vehicles that are seen at T = 0 and at all future steps and end at least so far
-            from where they were at T = 0, and the focal track of a scenario however far it goes.
+        moved_m: requests are for vehicles that are seen at T = 0 and at all future steps and end at least so far from
+            where they were at T = 0, and for the focal track of a scenario however far it goes.
         reach_m: metres.
     """
     for start in recording.starts:
@@ -81,8 +81,12 @@ def _flat(values: Floats) -> Floats:
 def _requests(vehicles: Tracks, moved_m: float, focal: int | None) -> tuple[Request, ...]:
     whole = vehicles.present[PAST - 1 :].all(axis=0)
     way = vehicles.position[-1, :, :2] - vehicles.position[PAST - 1, :, :2]
-    asked = whole & ((np.hypot(way[:, 0], way[:, 1]) >= moved_m) | (vehicles.ids == (-1 if focal is None else focal)))
-    return tuple(Request(int(vehicles.ids[column]), tags_of(vehicles, int(column))) for column in np.flatnonzero(asked))
+    requested = whole & (
+        (np.hypot(way[:, 0], way[:, 1]) >= moved_m) | (vehicles.ids == (-1 if focal is None else focal))
+    )
+    return tuple(
+        Request(int(vehicles.ids[column]), tags_of(vehicles, int(column))) for column in np.flatnonzero(requested)
+    )
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Settings:
 
     Attributes:
         stride_s: seconds from the start of one window of a log to that of the next, in whole sweeps of 0.1 s.
-        moved_m: how far a vehicle goes in five seconds, at the least, to be asked for.
+        moved_m: how far a vehicle has to go in five seconds to be requested.
         reach_m: how far beyond the actors of a scene, up to T = 0, its road goes.
         speed_limit_ms: of every lane, in m/s; 0 is unknown, as Argoverse has none.
     """

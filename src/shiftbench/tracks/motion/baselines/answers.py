@@ -50,8 +50,8 @@ class Prediction:
 
     def submission(self, truth: Truth) -> Submission:
         """The official form, for the requests of a truth in the same order."""
-        asked = (truth.scene_ids, truth.track_ids)
-        return Submission.of(asked, self.trajectories, self.weights, self.uncertainty, is_ood=truth.shifted)
+        requested = (truth.scene_ids, truth.track_ids)
+        return Submission.of(requested, self.trajectories, self.weights, self.uncertainty, is_ood=truth.shifted)
 
     def scored(self, truth: Truth, *, errors: Sequence[str]) -> dict[str, Scored]:
         """Score against ground truth in the same order, by each of several errors."""

@@ -107,7 +107,7 @@ def plan(scores: Any, settings: Settings | None = None) -> Plans:
 
     Raises:
         ArrayError: as `aggregate`; also other numbers of axes.
-        SettingsError: more members or plans asked for than there are.
+        SettingsError: more members or plans than there are.
     """
     check.kind("settings", settings, (Settings, type(None)))
     settings = settings or Settings()

@@ -1,4 +1,4 @@
-"""Whole scenes: what the ego vehicle sees, the road, the lights, and which vehicles are asked for."""
+"""Whole scenes: what the ego vehicle sees, the road, the lights, and which vehicles are requested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAMP_RANGE_M = 110.0  # lights further away are not made out
 UNCLEAR = 0.03  # of the lights are not made out at a step
 MOVING = (LightState.GREEN, LightState.BLINKING_GREEN, LightState.YELLOW)
 MOST_REQUESTS = 6
-STANDING = 0.25  # how much less often vehicles are asked for that do not move,
+STANDING = 0.25  # how much less often vehicles are requested that do not move,
 CUT = 0.3  # and those that are not seen until the end
 SLOW = 0.5  # m/s
 RECENT = 4  # steps before T = 0 within which a vehicle must have been seen
@@ -43,9 +43,9 @@ def _scene(made: Situation) -> Scene:
     first = IDS.start + int(made.rng.random() * (len(IDS) - number))
     ids = np.arange(first, first + number, dtype=np.uint64)
     vehicles, pedestrians, own = sensors.tracks_of(made, found, ego, ids)
-    asked = requests(vehicles, made.rng)
+    requested = requests(vehicles, made.rng)
     lights = _lights(made, found.values[:PAST, ego, :2])
-    return Scene(made.id, made.tags, vehicles, own, pedestrians, _road(made), lights, asked)
+    return Scene(made.id, made.tags, vehicles, own, pedestrians, _road(made), lights, requested)
 
 
 def requests(tracks: Tracks, rng: np.random.Generator) -> tuple[Request, ...]:

@@ -30,14 +30,14 @@ class Panel:
         axes: those of matplotlib.
         scene: the scene.
         view: what is seen of it.
-        asked: the tracks of the requests that are marked.
+        requested: the tracks of the requests that are marked.
         forecasts: what is foreseen, by track.
     """
 
     def __init__(
-        self, axes: Any, scene: Scene, view: View, asked: list[int], forecasts: Mapping[int, Forecast]
+        self, axes: Any, scene: Scene, view: View, requested: list[int], forecasts: Mapping[int, Forecast]
     ) -> None:
-        self.axes, self.scene, self.view, self.asked = axes, scene, view, asked
+        self.axes, self.scene, self.view, self.requested = axes, scene, view, requested
         wide, tall = view.half
         axes.set(xlim=(-wide, wide), ylim=(-tall, tall), aspect="equal", xticks=[], yticks=[])
         axes.grid(visible=False)
@@ -45,8 +45,8 @@ class Panel:
             spine.set(visible=True, color=look.KERB)
         roadway.draw(axes, scene, view)
         self.lights = Lights(axes, scene, view)
-        self.traffic = Traffic(axes, scene, view, asked)
-        self.paths = Paths(axes, scene, view, asked, forecasts)
+        self.traffic = Traffic(axes, scene, view, requested)
+        self.paths = Paths(axes, scene, view, requested, forecasts)
 
     @property
     def artists(self) -> list[Any]:
@@ -141,13 +141,13 @@ def scene_panel(
     """A figure with a title and a panel, its longer side so many inches, on which no step is shown yet."""
     from matplotlib.figure import Figure
 
-    asked = [each.track_id for each in scene.requests] if request is None else [request_of(scene, request).track_id]
+    requested = [each.track_id for each in scene.requests] if request is None else [request_of(scene, request).track_id]
     view = view_of(scene, request, forecasts)
     wide, tall = (side * half / view.reach for half in view.half)
     with canvas.settings():
         figure = Figure(figsize=(wide + _BESIDE, max(tall + _AROUND, _LEAST)), layout="constrained")
         axes = figure.add_subplot()
-        panel = Panel(axes, scene, view, asked, forecasts)
+        panel = Panel(axes, scene, view, requested, forecasts)
         panel.paths.number(axes)
         axes.set_title(look.title(scene, request), loc="left", fontsize="medium")
     return figure, panel
@@ -157,7 +157,7 @@ def finish(figure: Figure, panel: Panel) -> None:
     """The legend beside the panel and the scale bar below it."""
     figure.legend(handles=[*panel.handles(), *panel.paths.handles()], loc="outside right upper", handlelength=2.4)
     words = [f"upwards: {panel.view.upwards}"]
-    if gone := sum(not placed(panel.scene, track) for track in panel.asked):
+    if gone := sum(not placed(panel.scene, track) for track in panel.requested):
         words.append(f"requests without a state at T = 0: {gone}")
     panel.measure(words="     ".join(words))
 

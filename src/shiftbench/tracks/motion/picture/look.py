@@ -14,7 +14,7 @@ from shiftbench.tracks.motion.schema import UNKNOWN, LightState
 BLUE, VERMILION, GREEN, ORANGE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[4]
 FORECAST = "#A0317C"  # Okabe and Ito's purple, darker, so that thin lines are seen
 TRUTH = "#000000"
-ASKED, OTHER, EGO, PEDESTRIAN = BLUE, "#a7aeb6", "#2b2f34", "#F0E442"
+REQUESTED, OTHER, EGO, PEDESTRIAN = BLUE, "#a7aeb6", "#2b2f34", "#F0E442"
 GROUND, KERB, LANE, STRIPES = "#eef0f3", "#d3d8de", "#aab2bb", "#c3c9d0"
 EVERY = (*COLOURS, FORECAST, TRUTH, OTHER, EGO, PEDESTRIAN, GROUND, KERB, LANE, STRIPES, GREY)
 TRUTH_WIDTH, TRUTH_MARK = 0.9, 2.2  # points
@@ -102,14 +102,14 @@ def handles(present: Mapping[str, bool]) -> list[Any]:
     """Legend entries of those actors and lines that are in a picture, by their keys below."""
     box = {"linestyle": "", "marker": "s", "markersize": 8, "markeredgewidth": 0.8}
     every: dict[str, dict[str, Any]] = {
-        "asked": {"label": "requested vehicle", **box, "color": ASKED, "markeredgecolor": "black"},
+        "requested": {"label": "requested vehicle", **box, "color": REQUESTED, "markeredgecolor": "black"},
         "other": {"label": "other vehicle", **box, "color": OTHER, "markeredgecolor": GREY},
         "ego": {"label": "recording vehicle", **box, "color": EGO, "markeredgecolor": EGO},
         "pedestrian": {
             "label": "pedestrian", "linestyle": "", "marker": "o", "color": PEDESTRIAN, "markeredgecolor": "black",
             "markersize": 5, "markeredgewidth": 0.7,
         },
-        "trail": {"label": "past 5 s", "color": ASKED, "linestyle": ":", "linewidth": 1.4},
+        "trail": {"label": "past 5 s", "color": REQUESTED, "linestyle": ":", "linewidth": 1.4},
         "truth": {
             "label": "truth, next 5 s", "color": TRUTH, "linewidth": TRUTH_WIDTH, "marker": "o",
             "markersize": TRUTH_MARK,

@@ -27,11 +27,11 @@ class Paths:
     """The truth and the forecasts of requests; in an animation they appear at T = 0."""
 
     def __init__(
-        self, axes: Any, scene: Scene, view: View, asked: list[int], forecasts: Mapping[int, Forecast]
+        self, axes: Any, scene: Scene, view: View, requested: list[int], forecasts: Mapping[int, Forecast]
     ) -> None:
-        self.view, self.alone = view, len(asked) == 1
-        self.truths = [_truth(scene, track) for track in asked]
-        self.forecasts = [forecasts[track] for track in asked if track in forecasts]
+        self.view, self.alone = view, len(requested) == 1
+        self.truths = [_truth(scene, track) for track in requested]
+        self.forecasts = [forecasts[track] for track in requested if track in forecasts]
         self.lines = [artist for forecast in self.forecasts for artist in self._draw(axes, forecast)]
         self.names: list[Any] = []
         fine = view.fineness

@@ -36,7 +36,7 @@ def show(
 
     Raises:
         UnknownNameError: for a request that is not in the scene.
-        SettingsError: if a feature map is asked for without a request in a scene of several.
+        SettingsError: for a feature map without a request in a scene with several.
         ShiftbenchError: as `read_scene` and `read_submission`.
     """
     scene = read_scene(source)

@@ -73,14 +73,16 @@ def _guessed(scene: Scene, track_id: int) -> tuple[Floats, Floats] | None:
 class Traffic:
     """The actors of a scene, moved from step to step."""
 
-    def __init__(self, axes: Any, scene: Scene, view: View, asked: list[int]) -> None:
+    def __init__(self, axes: Any, scene: Scene, view: View, requested: list[int]) -> None:
         from matplotlib.collections import LineCollection, PolyCollection
 
-        self.scene, self.view, self.asked = scene, view, asked
-        chosen = np.array([scene.vehicles.column(track) for track in asked if scene.vehicles.column(track) is not None])
+        self.scene, self.view, self.requested = scene, view, requested
+        chosen = np.array(
+            [scene.vehicles.column(track) for track in requested if scene.vehicles.column(track) is not None]
+        )
         self.columns = chosen.astype(np.intp)
         self.fronts = {"vehicles": fronts(scene.vehicles), "ego": fronts(scene.ego)}
-        self._turn_asked()
+        self._turn_requested()
         self.others = np.setdiff1d(np.arange(len(scene.vehicles.ids)), self.columns)
 
         fine = view.fineness
@@ -95,11 +97,11 @@ class Traffic:
             )
 
         self.trails = lines(GREY, 4, 0.7, ":")
-        self.asked_trails = lines(look.ASKED, 4.2, 1.3 / fine**0.5, ":")  # the one that shows, however small
+        self.requested_trails = lines(look.REQUESTED, 4.2, 1.3 / fine**0.5, ":")  # the one that shows, however small
         self.paths = lines("#8a7d1a", 4, 0.7, ":")  # of pedestrians, in a darker yellow
         self.boxes = shapes(look.OTHER, GREY, 5)
         self.ego = shapes(look.EGO, look.EGO, 5.2)
-        self.asked_boxes = shapes(look.ASKED, "black", 5.4, 0.8)
+        self.requested_boxes = shapes(look.REQUESTED, "black", 5.4, 0.8)
         self.noses = lines("white", 5.6, 1.1)
         self.people = axes.plot(
             [], [], linestyle="", marker="o", markersize=4.5 * fine**0.7, color=look.PEDESTRIAN,
@@ -110,15 +112,16 @@ class Traffic:
     def artists(self) -> list[Any]:
         """The artists that change from step to step."""
         return [
-            self.trails, self.paths, self.asked_trails, self.boxes, self.ego, self.asked_boxes, self.noses, self.people,
+            self.trails, self.paths, self.requested_trails, self.boxes, self.ego, self.requested_boxes, self.noses,
+            self.people,
         ]  # fmt: skip
 
     @property
     def shown(self) -> set[str]:
         """Who is in the picture, by the keys of `look.handles`."""
         full = {
-            "asked": self.asked_boxes.get_paths(), "other": self.boxes.get_paths(), "ego": self.ego.get_paths(),
-            "pedestrian": self.people.get_xdata(), "trail": self.asked_trails.get_segments(),
+            "requested": self.requested_boxes.get_paths(), "other": self.boxes.get_paths(), "ego": self.ego.get_paths(),
+            "pedestrian": self.people.get_xdata(), "trail": self.requested_trails.get_segments(),
         }  # fmt: skip
         return {key for key, things in full.items() if len(things)}
 
@@ -128,18 +131,18 @@ class Traffic:
         noses = [
             self._place(self.boxes, boxes(scene.vehicles, step, self.others, self.fronts["vehicles"])),
             self._place(self.ego, boxes(scene.ego, step, np.arange(len(scene.ego.ids)), self.fronts["ego"])),
-            self._place(self.asked_boxes, self._asked(step)),
+            self._place(self.requested_boxes, self._requested(step)),
         ]
         self.noses.set_segments(np.concatenate(noses))
         people = self._within(scene.pedestrians.position[step, :, :2][:, None])
         self.people.set_data(people[:, 0, 0], people[:, 0, 1])
         self.trails.set_segments(self._trails(scene.vehicles, step, self.others))
-        self.asked_trails.set_segments(self._trails(scene.vehicles, step, self.columns))
+        self.requested_trails.set_segments(self._trails(scene.vehicles, step, self.columns))
         self.paths.set_segments(self._trails(scene.pedestrians, step, np.arange(len(scene.pedestrians.ids))))
         for artist in self.artists:  # what is to come is paler
             artist.set_alpha(1.0 if step < PAST else 0.75)
 
-    def _turn_asked(self) -> None:
+    def _turn_requested(self) -> None:
         """A requested vehicle that stands all the time points forwards as in its own frame."""
         vehicles, directions = self.scene.vehicles, self.fronts["vehicles"]
         for column in self.columns[vehicles.present[NOW, self.columns]]:
@@ -148,7 +151,7 @@ class Traffic:
             if np.cos(forwards - directions[NOW, column]) < 0 and np.nanmax(speed) <= _MOVING:
                 directions[:, column] += np.pi
 
-    def _asked(self, step: int) -> tuple[Floats, Floats]:
+    def _requested(self, step: int) -> tuple[Floats, Floats]:
         corners, noses = boxes(self.scene.vehicles, step, self.columns, self.fronts["vehicles"])
         if step != NOW:
             return corners, noses

@@ -104,8 +104,8 @@ def _farthest(points: Floats) -> float:
 def scene_view(scene: Scene, forecasts: Mapping[int, Forecast] | None = None) -> View:
     """All requests of a scene over its ten seconds, or all vehicles where there are none, in the scene's own frame."""
     columns = [scene.vehicles.column(request.track_id) for request in scene.requests]
-    asked = [column for column in columns if column is not None]
-    tracks = scene.vehicles.position[:, asked, :2] if asked else _everyone(scene)
+    requested = [column for column in columns if column is not None]
+    tracks = scene.vehicles.position[:, requested, :2] if requested else _everyone(scene)
     ahead = [forecast.trajectories[0] for forecast in (forecasts or {}).values()]
     points = np.concatenate([tracks.reshape(-1, 2), *ahead])
     points = points[np.isfinite(points).all(axis=1)]

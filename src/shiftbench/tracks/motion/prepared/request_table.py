@@ -86,16 +86,16 @@ def row_numbers(rows: Any, count: int) -> Rows:
     """
     expected = f"rows: expected whole numbers from 0 to {count - 1}, or {count} flags"
     try:
-        asked = check.as_array("rows", rows, "integers")
+        given = check.as_array("rows", rows, "integers")
     except ArrayError as error:
         found = "lists of different lengths" if "ragged" in str(error) else str(error)
         raise ArrayError(f"{expected}, found {found}.") from None
-    if asked.dtype == np.bool_ and asked.shape == (count,):
-        asked = np.flatnonzero(asked)
-    if asked.ndim == 1 and not asked.size:
+    if given.dtype == np.bool_ and given.shape == (count,):
+        given = np.flatnonzero(given)
+    if given.ndim == 1 and not given.size:
         return np.empty(0, np.int64)
-    whole = asked.dtype.kind in "iu"
-    if asked.ndim != 1 or not whole or asked.min() < 0 or asked.max() >= count:
-        found = f"{asked.min()} to {asked.max()}" if whole and asked.size else str(asked.dtype)
-        raise ArrayError(f"{expected}, found {found} of shape {asked.shape}.")
-    return asked.astype(np.int64)
+    whole = given.dtype.kind in "iu"
+    if given.ndim != 1 or not whole or given.min() < 0 or given.max() >= count:
+        found = f"{given.min()} to {given.max()}" if whole and given.size else str(given.dtype)
+        raise ArrayError(f"{expected}, found {found} of shape {given.shape}.")
+    return given.astype(np.int64)

@@ -186,13 +186,13 @@ def _value_problems(held: Submission) -> list[str]:
     if (bad := np.flatnonzero(~np.isfinite(held.uncertainty))).size:
         found = f"found {held.uncertainty[bad[0]]} in {named(bad, held.name)}"
         problems.append(f"uncertainty: expected finite numbers, {found}. Give each request one.")
-    asked = np.flatnonzero(held.counts)
-    if not asked.size:
+    requested = np.flatnonzero(held.counts)
+    if not requested.size:
         return problems
-    modes = Modes.of(held.counts[asked])
+    modes = Modes.of(held.counts[requested])
 
     def name(place: int) -> str:
-        return held.name(int(asked[place]))
+        return held.name(int(requested[place]))
 
     return problems + _position_problems(held.trajectories, modes, name) + weight_problems(held.weights, modes, name)
 

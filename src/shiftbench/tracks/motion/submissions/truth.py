@@ -88,7 +88,7 @@ def truth_of_scenes(scenes: Iterable[Scene]) -> Truth:
         ShiftbenchError: naming duplicate scenes and agents without a state at T = 0; if there are no valid requests.
     """
     ids: list[str] = []
-    asked: list[tuple[SceneTags, Request]] = []
+    requested: list[tuple[SceneTags, Request]] = []
     targets: list[Floats] = []
     problems: list[str] = []
     seen = Counter[str]()
@@ -96,7 +96,7 @@ def truth_of_scenes(scenes: Iterable[Scene]) -> Truth:
         seen[scene.id] += 1
         for request in valid_requests(scene):
             ids.append(scene.id)
-            asked.append((scene.tags, request))
+            requested.append((scene.tags, request))
             try:
                 path = ground_truth(scene, request.track_id)
                 targets.append(transformed(path, agent_frame(scene, request.track_id).to_agent))
@@ -104,13 +104,13 @@ def truth_of_scenes(scenes: Iterable[Scene]) -> Truth:
                 problems += error.problems
     if problems := problems + _scene_problems(seen, len(ids)):
         raise ShiftbenchError(*problems)
-    shifted = [is_shifted(tags) for tags, _ in asked]
+    shifted = [is_shifted(tags) for tags, _ in requested]
     return Truth(
         np.array(ids, dtype=object),
-        np.array([request.track_id for _, request in asked], dtype=np.uint64),
+        np.array([request.track_id for _, request in requested], dtype=np.uint64),
         np.array(targets),
         None if None in shifted else np.array(shifted, dtype=np.bool_),
-        slices(asked),
+        slices(requested),
     )
 
 
@@ -187,13 +187,14 @@ def is_shifted(tags: SceneTags) -> bool | None:
     return tags.track != City.MOSCOW or tags.precipitation != Precipitation.NO
 
 
-def slices(asked: Sequence[tuple[SceneTags, Request]]) -> dict[str, Labels]:
+def slices(requested: Sequence[tuple[SceneTags, Request]]) -> dict[str, Labels]:
     """Labels [N] of requests by city, precipitation, season, phase of the sun, and kinds of maneuver."""
     columns: dict[str, list[str]] = {
-        name: [getattr(tags, key).label for tags, _ in asked] for name, key in SLICES.items()
+        name: [getattr(tags, key).label for tags, _ in requested] for name, key in SLICES.items()
     }
     for name, kinds in MANEUVERS.items():
         columns[name] = [
-            " and ".join(kind.label for kind in kinds if kind in request.tags) or NO_MANEUVER for _, request in asked
+            " and ".join(kind.label for kind in kinds if kind in request.tags) or NO_MANEUVER
+            for _, request in requested
         ]
     return {name: np.array(labels) for name, labels in columns.items()}

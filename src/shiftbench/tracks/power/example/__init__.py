@@ -22,7 +22,7 @@ from shiftbench.tracks.power import schema
 from shiftbench.tracks.power.example import generalization, labels, noise, random_streams, writing
 from shiftbench.tracks.power.example.minutes import Minutes, world
 from shiftbench.tracks.power.example.random_streams import Values
-from shiftbench.tracks.power.example.ship_scaling import draft_range_m, likeness, require_afloat, vessel_of
+from shiftbench.tracks.power.example.ship_scaling import draft_range_m, require_afloat, scaling_of, vessel_of
 from shiftbench.tracks.power.outside import RangeTally
 from shiftbench.tracks.power.physics import ship as ships
 from shiftbench.tracks.power.physics.ship import Ship
@@ -70,7 +70,7 @@ def table(
     """
     _require(rows, seed)
     vessel = vessel or vessel_of(None)
-    made = world(seed, likeness(vessel))
+    made = world(seed, scaling_of(vessel))
     require_afloat(vessel, *draft_range_m(made.voyages))
     candidates = _candidates(made.voyages.records, rows, seed)
     total = len(candidates) if rows is None else rows

@@ -10,7 +10,7 @@ from shiftbench.progress import Progress
 from shiftbench.tracks.power.example import labels, random_streams
 from shiftbench.tracks.power.example.minutes import Minutes
 from shiftbench.tracks.power.example.random_streams import Values
-from shiftbench.tracks.power.example.ship_scaling import ALIKE, Likeness, likeness, require_afloat
+from shiftbench.tracks.power.example.ship_scaling import ALIKE, Scaling, require_afloat, scaling_of
 from shiftbench.tracks.power.example.voyages import PERIOD
 from shiftbench.tracks.power.example.writing import frame
 from shiftbench.tracks.power.outside import RangeTally
@@ -70,7 +70,7 @@ def drawn(
     check.kind("vessel", vessel, (Ship, type(None)))
     argument.callback("progress", progress)
     rng, vessel = random_streams.stream(seed, random_streams.GENERALIZATION), vessel or ship()
-    like = likeness(vessel)
+    like = scaling_of(vessel)
     require_afloat(vessel, *(like.draft * draft for draft in DRAFT_M))
     parts: list[pl.DataFrame] = []
     done = tried = 0
@@ -86,7 +86,7 @@ def drawn(
     return pl.concat(parts), tried - records
 
 
-def uniform(rng: np.random.Generator, records: int, like: Likeness = ALIKE) -> Minutes:
+def uniform(rng: np.random.Generator, records: int, like: Scaling = ALIKE) -> Minutes:
     """Conditions drawn from the ranges of Table 20, possible or not; speeds and drafts in proportion to a ship."""
 
     def between(low: float, high: float) -> Values:

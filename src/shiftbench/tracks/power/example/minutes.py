@@ -9,7 +9,7 @@ import numpy as np
 from shiftbench.pipeline.example import normal
 from shiftbench.tracks.power.example import random_streams
 from shiftbench.tracks.power.example.random_streams import Values
-from shiftbench.tracks.power.example.ship_scaling import ALIKE, Likeness
+from shiftbench.tracks.power.example.ship_scaling import ALIKE, Scaling
 from shiftbench.tracks.power.example.voyages import Voyages, voyages
 from shiftbench.tracks.power.example.weather import Weather, weather
 from shiftbench.tracks.power.physics import motion
@@ -118,7 +118,7 @@ class World:
         return np.asarray(ordered + SURGE_KN * liveliness * ups)
 
 
-def world(seed: int, like: Likeness = ALIKE) -> World:
+def world(seed: int, like: Scaling = ALIKE) -> World:
     """The world of a seed, for a ship of the size ratios `like`."""
     ship_log = like.sized(voyages(seed))
     corners = int((ship_log.start[-1] + ship_log.minutes[-1]) // SURGE_MIN) + 3

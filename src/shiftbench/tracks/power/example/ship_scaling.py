@@ -21,7 +21,7 @@ SPEEDS_KN = np.arange(5.0, 40.25, 0.25)  # in which the service speed is sought
 
 
 @dataclass(frozen=True)
-class Likeness:
+class Scaling:
     """A ship's service speed and design draft relative to those of the container ship of the example."""
 
     speed: float = 1.0
@@ -36,7 +36,7 @@ class Likeness:
         )
 
 
-ALIKE = Likeness()
+ALIKE = Scaling()
 
 
 def vessel_of(name_or_file: str | None) -> Ship:
@@ -55,14 +55,14 @@ def vessel_of(name_or_file: str | None) -> Ship:
     return ship.read(name_or_file)
 
 
-def likeness(of: Ship) -> Likeness:
+def scaling_of(of: Ship) -> Scaling:
     """The ratios of a ship to the container ship; exactly 1 and 1 for that ship itself.
 
     Raises:
         SettingsError: if it has no service speed.
     """
     usual = ship.ship()
-    return Likeness(service_speed_kn(of) / service_speed_kn(usual), of.hull.draft_m / usual.hull.draft_m)
+    return Scaling(service_speed_kn(of) / service_speed_kn(usual), of.hull.draft_m / usual.hull.draft_m)
 
 
 def service_speed_kn(of: Ship) -> float:

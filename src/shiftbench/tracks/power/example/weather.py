@@ -80,7 +80,7 @@ def _share(latent: Values) -> Values:
 
 
 def _relative(angle: Values) -> Values:
-    """Directions relative to the course in rad, spread as the density of HEAD_WIND and ALONG_TRACK says."""
+    """Directions relative to the course in rad, spread by the density of HEAD_WIND and ALONG_TRACK."""
     grid = np.linspace(0, 2 * np.pi, random_streams.GRID)
     below = (grid + 2 * HEAD_WIND * np.sin(grid) + ALONG_TRACK * np.sin(2 * grid)) / (2 * np.pi)
     return np.interp(_share(angle % (2 * np.pi)), below, grid)

@@ -15,7 +15,7 @@ from shiftbench.errors import SettingsError, UnknownNameError, quoted
 from shiftbench.io import files
 from shiftbench.tracks.power.physics.calibration import AS_PUBLISHED, FORMS, VERSIONS, Calibration, Resistance
 from shiftbench.tracks.power.physics.parts import AREA_RATIOS, Drive, Hull, Propeller, Topsides
-from shiftbench.tracks.power.physics.ship_validation import contradictions
+from shiftbench.tracks.power.physics.ship_validation import problems_of
 
 __all__ = ["AREA_RATIOS", "KINDS", "SHIPS", "Drive", "Hull", "Propeller", "Ship", "Topsides", "read", "ship"]
 
@@ -87,7 +87,7 @@ def _ship(values: Mapping[str, Any], source: str) -> Ship:
         else:
             parts[name] = of(**values[name])
     problems += _resistance_problems(resistance := values.get("resistance", {}))
-    problems += contradictions(parts)
+    problems += problems_of(parts)
     if problems:
         raise SettingsError(*(f"{source}: {problem}" for problem in problems))
     return Ship(values["name"], values["kind"], **parts, resistance=_resistance(resistance))

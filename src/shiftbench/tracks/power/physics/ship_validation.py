@@ -11,7 +11,7 @@ Rule = tuple[bool, str, str]
 """Whether a rule holds, what was expected, what was found."""
 
 
-def contradictions(parts: Mapping[str, Any]) -> list[str]:
+def problems_of(parts: Mapping[str, Any]) -> list[str]:
     """A message for each contradiction among the parts of a ship that are known, by name."""
     hull, propeller, topsides = (parts.get(name) for name in ("hull", "propeller", "topsides"))
     rules: list[Rule] = []

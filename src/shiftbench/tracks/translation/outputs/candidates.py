@@ -150,7 +150,7 @@ class Texts:
         return values
 
     def _agreed(self, found: dict[str, Any]) -> Index | None:
-        """The number of tokens of each text, which all that is known says alike."""
+        """The number of tokens of each text; values that contradict each other are refused."""
         known = {key: np.nan_to_num(values).astype(np.int64) for key, values in found.items() if values is not None}
         for (one, ours), (other, theirs) in itertools.pairwise(known.items()):
             self._refuse(
@@ -206,7 +206,7 @@ class Texts:
 
 
 def _unread(path: Path, keys: list[str]) -> str:
-    """What a warning tells of keys of texts that are not read."""
+    """The warning about keys of texts that are not read."""
     shown = ", ".join(map(quoted, keys[: problem.MOST_LISTED])) + (", …" if len(keys) > problem.MOST_LISTED else "")
     return f"{path}: keys of texts that are not read: {shown}; those that are: {', '.join(sorted(KNOWN))}"
 

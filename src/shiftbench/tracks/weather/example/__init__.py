@@ -20,7 +20,7 @@ from shiftbench.tracks.weather import schema
 from shiftbench.tracks.weather.example import columns, forecasts, sky
 from shiftbench.tracks.weather.example.columns import Columns
 from shiftbench.tracks.weather.example.forecasts import MODELS
-from shiftbench.tracks.weather.example.random_streams import Chance, Values
+from shiftbench.tracks.weather.example.random_streams import RandomStreams, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky, World
 from shiftbench.tracks.weather.example.writing import write_blocks
 
@@ -101,9 +101,9 @@ class _Made:
     world: World
     luck: dict[str, Values]
 
-    def sky(self, start: int, stop: int) -> tuple[Sky, Chance]:
+    def sky(self, start: int, stop: int) -> tuple[Sky, RandomStreams]:
         """The true weather of the rows `start` … `stop - 1`, and the remaining random stream for them."""
-        row, draws = np.arange(start, stop), Chance(self.seed, start, stop)
+        row, draws = np.arange(start, stop), RandomStreams(self.seed, start, stop)
         stations = self.world.stations
         at = stations.at(row % len(stations.height))
         return sky.sky(self.world, at, row * STEPS // self.rows, draws), draws
@@ -129,7 +129,7 @@ def _frame(made: _Made, start: int, stop: int) -> pl.DataFrame:
     return pl.DataFrame(series).select(pl.col(name).cast(kind) for name, kind in schema.TYPES.items())
 
 
-def _forecasts(made: _Made, seen: Sky, draws: Chance) -> Columns:
+def _forecasts(made: _Made, seen: Sky, draws: RandomStreams) -> Columns:
     """The columns of the three models; NaN for missing forecasts."""
     common = forecasts.shared(made.world, seen, draws)
     predicted = {

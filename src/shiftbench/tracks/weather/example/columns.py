@@ -11,7 +11,7 @@ import numpy as np
 from shiftbench.tracks.weather.example import air, sky
 from shiftbench.tracks.weather.example.air import KELVIN, MMHG, SEA_LEVEL_PA
 from shiftbench.tracks.weather.example.forecasts import Forecast
-from shiftbench.tracks.weather.example.random_streams import Chance, Values
+from shiftbench.tracks.weather.example.random_streams import RandomStreams, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky
 
 Columns = dict[str, Values]
@@ -51,7 +51,7 @@ def _top(seen: Sky) -> Values:
     return np.asarray(-78 + 25 * np.sin(np.radians(seen.at.latitude)) ** 2)
 
 
-def cmc(seen: Sky, forecast: Forecast, draws: Chance) -> Columns:
+def cmc(seen: Sky, forecast: Forecast, draws: RandomStreams) -> Columns:
     """CMC's columns without its flag."""
     depression = forecast.temperature - air.dew_point(forecast.temperature, forecast.humidity)
     vapour = forecast.humidity * air.vapour_pressure(forecast.temperature)
@@ -74,7 +74,7 @@ def cmc(seen: Sky, forecast: Forecast, draws: Chance) -> Columns:
     return found | _cmc_levels(seen, forecast, draws) | _cmc_totals(forecast)
 
 
-def _cmc_levels(seen: Sky, forecast: Forecast, draws: Chance) -> Columns:
+def _cmc_levels(seen: Sky, forecast: Forecast, draws: RandomStreams) -> Columns:
     first, second, top = draws.normal(), draws.normal(), _top(seen)
     found: Columns = {}
     for level, stronger in CMC_WINDS.items():
@@ -101,7 +101,7 @@ def _cmc_totals(forecast: Forecast) -> Columns:
     return found | {"cmc_precipitations": np.asarray(changes / STEP_H)}
 
 
-def gfs(seen: Sky, forecast: Forecast, draws: Chance) -> Columns:
+def gfs(seen: Sky, forecast: Forecast, draws: RandomStreams) -> Columns:
     """GFS's columns without its flags."""
     west, south = np.round(forecast.west, DECIMALS), np.round(forecast.south, DECIMALS)
     vapour = forecast.humidity * air.vapour_pressure(forecast.temperature)
@@ -137,7 +137,7 @@ def _soil(seen: Sky, forecast: Forecast) -> Values:
     return np.asarray(np.where(bare < 0, 0.6 * bare, bare))
 
 
-def _gfs_levels(seen: Sky, forecast: Forecast, draws: Chance) -> Columns:
+def _gfs_levels(seen: Sky, forecast: Forecast, draws: RandomStreams) -> Columns:
     first, second, top = draws.normal(), draws.normal(), _top(seen)
     return {
         f"gfs_temperature_{100 * level}": air.temperature_at(100.0 * level, forecast.ground, forecast.free, top)
@@ -146,7 +146,7 @@ def _gfs_levels(seen: Sky, forecast: Forecast, draws: Chance) -> Columns:
     }
 
 
-def _gfs_clouds(forecast: Forecast, draws: Chance) -> Columns:
+def _gfs_clouds(forecast: Forecast, draws: RandomStreams) -> Columns:
     covers = {
         "middle": _percent(forecast.cloud - 0.4 + 0.4 * draws.normal()),
         "high": _percent(0.8 * forecast.cloud - 0.2 + 0.6 * draws.normal()),

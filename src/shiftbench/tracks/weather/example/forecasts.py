@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shiftbench.tracks.weather.example import air, sky
-from shiftbench.tracks.weather.example.random_streams import Chance, Values
+from shiftbench.tracks.weather.example.random_streams import RandomStreams, Values
 from shiftbench.tracks.weather.example.sky import STEP_H, Sky, World
 
 SPREAD_C = 1.2  # of a forecast's errors in average conditions
@@ -59,7 +59,7 @@ class Shared:
     wetness: Values
 
 
-def shared(world: World, seen: Sky, draws: Chance) -> Shared:
+def shared(world: World, seen: Sky, draws: RandomStreams) -> Shared:
     """The errors that the models share, since they use the same observations and the same physics."""
     climate, at = seen.at.climate, seen.at
     clear = 1 - sky.cover(seen.cloud)
@@ -131,7 +131,7 @@ class Forecast:
         return {"rain": 1 - frozen - mixed, "snow": frozen - mixed, "ice": 1.2 * mixed, "graupel": 0.8 * mixed}
 
 
-def forecast(model: Model, luck: Values, seen: Sky, common: Shared, draws: Chance) -> Forecast:
+def forecast(model: Model, luck: Values, seen: Sky, common: Shared, draws: RandomStreams) -> Forecast:
     """A model's forecasts for the records; `luck`: the random numbers of its runs."""
     available, horizon = _run(model, luck, seen)
     grown = np.sqrt(0.6 + 0.04 * horizon)  # errors grow with the lead time
@@ -177,6 +177,6 @@ def _run(model: Model, luck: Values, seen: Sky) -> tuple[Values, Values]:
     return drawn >= MISSING_RUNS, step - model.every_h * (latest - late)
 
 
-def _humidity(seen: Sky, cloud: Values, draws: Chance) -> Values:
+def _humidity(seen: Sky, cloud: Values, draws: RandomStreams) -> Values:
     humid = 0.35 + HUMID[seen.at.climate] + 0.4 * sky.cover(cloud) - 0.15 * seen.daylight + 0.05 * draws.normal()
     return np.asarray(np.clip(humid, 0.05, 1))

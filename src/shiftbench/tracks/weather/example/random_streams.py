@@ -15,7 +15,7 @@ DRAWS = 52  # uniform numbers kept for each row, so that row i begins at number 
 WAVES = 8
 
 
-class Chance:
+class RandomStreams:
     """Independent normal numbers for the rows `start` … `stop - 1`: one column [N] after the other."""
 
     def __init__(self, seed: int, start: int, stop: int) -> None:

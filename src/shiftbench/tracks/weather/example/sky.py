@@ -8,7 +8,7 @@ import numpy as np
 
 from shiftbench.tracks.weather.example import air, random_streams
 from shiftbench.tracks.weather.example.air import MMHG, SEA_LEVEL_PA
-from shiftbench.tracks.weather.example.random_streams import Chance, Field, Values
+from shiftbench.tracks.weather.example.random_streams import Field, RandomStreams, Values
 from shiftbench.tracks.weather.example.stations import Stations, stations
 
 STEP_H = 3  # between two observations of a station, and between two steps of a forecast
@@ -147,7 +147,7 @@ class Sky:
         return np.asarray(self.hours / 24 / 365)
 
 
-def sky(world: World, at: Stations, steps: Values, draws: Chance) -> Sky:
+def sky(world: World, at: Stations, steps: Values, draws: RandomStreams) -> Sky:
     """The weather of records at their stations, `steps` times three hours after the start."""
     hours = STEP_H * steps + at.offset
     before, after = (moment(world, at, STEP_H * (steps + further)) for further in (0, 1))
@@ -172,7 +172,7 @@ def _wind(world: World, at: Stations, hours: Values) -> tuple[Values, Values]:
     return -2 * np.cos(3 * north) + strength * world.west.at(*place), strength * world.south.at(*place)
 
 
-def _code(at: Stations, cloud: Values, temperature: Values, draws: Chance) -> Values:
+def _code(at: Stations, cloud: Values, temperature: Values, draws: RandomStreams) -> Values:
     """Tens: none, partly cloudy, cloudy. Units: no precipitation, rain, sleet, snow."""
     cloud = cloud + 0.45 * draws.normal()
     covered = cover(cloud)
@@ -183,7 +183,7 @@ def _code(at: Stations, cloud: Values, temperature: Values, draws: Chance) -> Va
     return np.asarray(10 * clouds + np.where(wet, kind, 0))
 
 
-def surroundings(seen: Sky, draws: Chance) -> dict[str, Values]:
+def surroundings(seen: Sky, draws: RandomStreams) -> dict[str, Values]:
     """The official columns of time, place, targets and climate, before rounding."""
     at, usual = seen.at, climatology(seen.at, seen.hours)
     return {
