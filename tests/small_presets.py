@@ -1,4 +1,4 @@
-"""Presets of tracks, and a look for leaks, that learn for a moment only, and pictures that are blank.
+"""Presets of tracks, and a look for leaks, that learn for a moment only, pictures that are blank, rough intervals.
 
 The same files and reports, with poor numbers.
 """
@@ -6,14 +6,17 @@ The same files and reports, with poor numbers.
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from shiftbench.assessment import assess
 from shiftbench.methods import presets
 from shiftbench.pipeline import leak
 from shiftbench.report import canvas
+from shiftbench.scores.intervals import Settings
 from shiftbench.tracks.motion.baselines import presets as motion
 from shiftbench.tracks.power import baselines as power
 from shiftbench.tracks.translation import study as translation
@@ -54,3 +57,11 @@ def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canvas, "figure_of", lambda _: None)
     monkeypatch.setattr(canvas, "write_png", write_png)
     monkeypatch.setattr(canvas, "write_svg", lambda _, target: target.write(BLANK["svg"].decode()))
+
+
+def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals of reports that are built from now on come from few replicates."""
+    build = assess.build
+    monkeypatch.setattr(
+        assess, "build", lambda data, options: build(data, replace(options, intervals=Settings(replicates=20)))
+    )

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from shiftbench.challenge.web import results
+from tests import small_presets
+
 from .hosted import HIDDEN, Hosted
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> Hosted:
+def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
+    """Reports are built in this process, from few replicates: of whom they tell is the same."""
+    monkeypatch.setattr(results, "_child", lambda call, *arguments: call(*arguments))
+    small_presets.few_replicates(monkeypatch)
+    small_presets.blank_pictures(monkeypatch)
     return Hosted(tmp_path)
 
 
