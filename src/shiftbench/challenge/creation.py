@@ -97,7 +97,8 @@ class Place:
         secret = {"seed": self.seed, "nonce": secrets.token_hex(32)}
         text = json.dumps(secret, sort_keys=True)
         files.write_text(self.sealed(EVALUATION, SEED), text + "\n")
-        about = f"SHA-256 of the line in {SEED}, which is published with the labels of {EVALUATION}"
+        line = f"SHA-256 of the one line in {SEED} without the newline at its end"
+        about = f"{line}; the file is published with the labels of {EVALUATION}"
         files.write_json(self.public(SPLIT), {"commitment": hashlib.sha256(text.encode()).hexdigest(), "about": about})
 
 
