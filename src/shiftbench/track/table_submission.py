@@ -370,6 +370,8 @@ def _misfits_of_own(arrays: Arrays, records: PublicRecords) -> list[str]:
     elif isinstance(answer, float) and ANSWER + BYTES in arrays:
         some = ", ".join(quoted(each) for each in [*dict.fromkeys(unpack(arrays, ANSWER))][:3])
         found.append(f"expected numbers as answers, found texts (such as {some}). Convert the column {ANSWER!r}.")
+    elif isinstance(answer, float) and kind == "classification":
+        found.append(f"expected numbers as answers, found probabilities of classes. {ABOUT}")
     if UNCERTAINTY in arrays and (below := (values := array(arrays, UNCERTAINTY, "f", 1)) < 0).any():
         found.append(
             f"{UNCERTAINTY}: expected values >= 0, found {_shown(values, below, arrays)}; {int(below.sum()):,} of "

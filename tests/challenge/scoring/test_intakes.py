@@ -453,3 +453,21 @@ def test_volumes_may_not_leave_their_folder_even_if_arrays_say_so(tmp_path):
         intake.restore(arrays, tmp_path)
     assert not (tmp_path.parent / "outside.nii").exists()
     assert nifti.SUFFIXES
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "told"),
+    [
+        ("id,probability_a,probability_b\n1,0.2,0.8\n2,0.3,0.7\n", 0.0, "numbers as answers, found probabilities"),
+        ("id,probability_a,probability_b\n1,0.2,0.8\n2,0.3,0.7\n", "a", ""),
+        ("id,mean,std\n1,0.2,0.8\n2,0.3,0.7\n", "a", "names of classes as answers, or their probabilities"),
+        ("id,mean,std\n1,0.2,0.8\n2,0.3,0.7\n", 0.0, ""),
+    ],
+)  # fmt: skip
+def test_predictions_of_another_kind_than_an_own_table_s_targets_are_told_before_they_are_scored(
+    text, answer, told, tmp_path
+):
+    (tmp_path / "mine.csv").write_text(text)
+    board = Board("main", "Main", "mean_error", (Phase("final", 0),))
+    found = scoring.validate(board, tmp_path / "mine.csv", PublicRecords.of(["1", "2"], answer=answer))
+    assert [told in each for each in found] == [True] * bool(told)
