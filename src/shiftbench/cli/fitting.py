@@ -19,6 +19,7 @@ from shiftbench.io.output import together, writing
 if TYPE_CHECKING:
     import polars as pl
 
+    from shiftbench.pipeline.partitioning import Divided
     from shiftbench.pipeline.settings import Settings
 
 
@@ -189,12 +190,8 @@ def partition(
         base = settings.read_checked(config) if config else {}
         given = {**partitioning.rules, "seed": seed}
         rules = pipeline.rules_of(settings.merge({"seed": base.get("seed", 0), **base.get("partition", {})}, given))
-        chosen = (
-            rules,
-            target,
-            partitioning.clusters,
-            partitioning.cut_clusters,
-        )  # combined with the settings file below
+        # Combined with the settings file below:
+        chosen = (rules, target, partitioning.clusters, partitioning.cut_clusters)
         cut = partitioning.cut_clusters or base.get("cut_clusters", False)
         clusters = partitioning.clusters or tuple(settings.names(base.get("clusters", ())))
         target = target or base.get("target")
@@ -224,6 +221,12 @@ def partition(
         made = pipeline.divide(
             frame, rules, place, ids=ids, source=table, clusters=clusters, unseen=unseen, write_parts=True
         )
+    _say_parts(made, target)
+    say(f"written to {folder}")
+
+
+def _say_parts(made: Divided, target: str | None) -> None:
+    """Print the numbers of records of a partition, what is odd about it, and its hash."""
     for name, count in made.parts.counts.items():
         say(f"{name:9}{count:>12,}")
     for reason, count in made.parts.unused.items():
@@ -233,7 +236,6 @@ def partition(
     if not target:
         note("note: near-duplicates of train were searched in every column without a role; --target excludes one")
     say(f"manifest {made.manifest.hash}")
-    say(f"written to {folder}")
 
 
 def fit(

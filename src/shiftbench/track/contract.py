@@ -393,12 +393,25 @@ def _problems(track: Track) -> Iterator[str]:
     for part in ("tasks", "presets"):
         if not getattr(track, part):
             yield f"{part}: expected at least one, found none."
-    if not isinstance(track.presets, Mapping):
-        yield f"presets: expected a mapping, name → names of methods, found {quoted(track.presets)}."
+    if malformed := [*_malformed(track)]:
+        yield from malformed
         return
     for name, own in track.presets.items():
         if not (isinstance(own, (tuple, list)) and own and all(isinstance(method, str) for method in own)):
             yield f"presets: {name}: expected a tuple of names of methods, found {quoted(own)}. One needs a comma."
+    yield from _repeated(track)
+    if track.gpus and "run" not in track.spreads:
+        yield "gpus: expected 'run' in spreads, since GPUs are reserved for its jobs."
+    for command in dict.fromkeys((*track.options, *track.spreads)):
+        if command not in COMMANDS:
+            yield f"options: expected commands of {', '.join(COMMANDS)}, found {command!r}."
+    yield from _function_problems(track)
+
+
+def _malformed(track: Track) -> Iterator[str]:
+    """Parts that are no collections of the right kind, so that nothing in them can be checked."""
+    if not isinstance(track.presets, Mapping):
+        yield f"presets: expected a mapping, name → names of methods, found {quoted(track.presets)}."
     lists = {
         "tasks": (track.tasks, Task),
         **{f"options of {name}": (own, Option) for name, own in track.options.items()},
@@ -406,7 +419,10 @@ def _problems(track: Track) -> Iterator[str]:
     for part, (values, kind) in lists.items():
         if not isinstance(values, (tuple, list)) or not all(isinstance(each, kind) for each in values):
             yield f"{part}: expected a tuple of `{kind.__name__}`, found {quoted(values)}. One alone needs a comma."
-            return
+
+
+def _repeated(track: Track) -> Iterator[str]:
+    """Names of tasks that are there twice, and of options that are there twice or of the command itself."""
     named = {"tasks": [task.name for task in track.tasks]}
     for command, options in track.options.items():
         used = [*TAKEN.get(command, ()), *(each.name for each in options)]
@@ -416,6 +432,10 @@ def _problems(track: Track) -> Iterator[str]:
         if twice := [name for name, count in Counter(every).items() if count > 1]:
             found = ", ".join(repr(name) for name in twice if name not in {*map(written, twice)})
             yield f"{what}: expected new names, found {found}, here twice or of the command itself. Choose others."
+
+
+def _function_problems(track: Track) -> Iterator[str]:
+    """Functions that are missing, or that do not take what they will be called with."""
     functions = {
         "example": getattr(track.example, "write", None), "prepare": track.prepare,
         "open_prepared": track.open_prepared, "run": track.run, "score_files": track.score_files,
@@ -434,11 +454,6 @@ def _problems(track: Track) -> Iterator[str]:
         taken["score_files"] = [*taken["score_files"], "names"]
     for command in set(track.spreads) - {"run"}:
         taken[command] = [*taken.get(command, ()), "executor", "workers", *["overwrite"] * (command == "prepare")]
-    if track.gpus and "run" not in track.spreads:
-        yield "gpus: expected 'run' in spreads, since GPUs are reserved for its jobs."
-    for command in dict.fromkeys((*track.options, *track.spreads)):
-        if command not in COMMANDS:
-            yield f"options: expected commands of {', '.join(COMMANDS)}, found {command!r}."
     for command, names in taken.items():
         for function in filter(callable, acts.get(command, ())):
             refused = calls.refused(function, names)
