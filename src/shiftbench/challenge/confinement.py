@@ -340,6 +340,20 @@ def crash(error: Exception, track: str) -> dict[str, Any]:
     return {"crashed": f"{type(error).__name__}: {error}"[:500], "ours": ours}
 
 
+def attempted(task: dict[str, Any]) -> dict[str, Any]:
+    """What the task found, or what became of it."""
+    within = f"expected a file that is read within {task['memory'] >> 20:,} MiB, found"
+    try:
+        return probe(task) if task["probes"] else parse(task)
+    except MemoryError:
+        return {"problems": [f"{within} a larger one."]}
+    except Exception as error:
+        return crash(error, task["track"])
+    except BaseException as error:  # libraries panic so, as without memory
+        panic = f"{type(error).__name__}: {error}"[:300]
+        return {"problems": [f"{within} one that ends its reader ({panic}). Write it again, or hand in a smaller one."]}
+
+
 def main() -> None:
     """Do the task on the standard input, and tell the result in its folder."""
     task = json.loads(sys.stdin.read())
@@ -347,16 +361,9 @@ def main() -> None:
     lacking = [name for name in task["required"] if result["layers"][name]]
     if not lacking:
         (Path(task["folder"]) / "confined").touch()
-        try:
-            if task["probes"] == ["spin"]:
-                _spin()
-            result |= probe(task) if task["probes"] else parse(task)
-        except MemoryError:
-            result["problems"] = [
-                f"expected a file that is read within {task['memory'] >> 20:,} MiB, found a larger one."
-            ]
-        except Exception as error:
-            result |= crash(error, task["track"])
+        if task["probes"] == ["spin"]:
+            _spin()
+        result |= attempted(task)
     (Path(task["folder"]) / RESULT).write_text(json.dumps(result))
 
 

@@ -112,7 +112,7 @@ def _readable(frame: pl.DataFrame, numbers: pl.Series | None) -> dict[str, Any]:
         return found
     ids = frame[ID].cast(pl.String)
     found |= pack(ID, ids.drop_nulls().unique(maintain_order=True).to_list())
-    if {ANSWER, UNCERTAINTY} <= {*frame.columns}:
+    if {ANSWER, UNCERTAINTY} <= {*frame.columns} and _may_be_numbers(frame[UNCERTAINTY].dtype):
         values = frame[UNCERTAINTY].cast(pl.Float64, strict=False)
         known = values.is_finite().fill_null(value=False)
         rows = pl.int_range(1, frame.height + 1, eager=True) if numbers is None else numbers
@@ -145,11 +145,15 @@ def _of_answers(frame: pl.DataFrame, where: str, numbers: pl.Series | None) -> d
     """Answers, numbers or classes, and their uncertainty."""
     ids, problems = _ids(frame, where)
     held: dict[str, Any] = {}
-    named = None if frame[ID].dtype.is_nested() else frame[ID].cast(pl.String, strict=False)
+    named = frame[ID].cast(pl.String) if tables.is_label(frame[ID].dtype) else None
     numeric = _are_numbers(frame[ANSWER])
     for name, what in ((ANSWER, "an answer"), (UNCERTAINTY, "an uncertainty")):
         column = f"{where}: column {name!r}"
-        if name == UNCERTAINTY or numeric:
+        if name == ANSWER and not tables.is_label(frame[name].dtype):
+            problems.append(
+                f"{column}: expected numbers, or names of classes, found {frame[name].dtype}. Convert them."
+            )
+        elif name == UNCERTAINTY or numeric:
             values, found = _finite(frame[name], named, numbers, what)
             problems += (f"{column}: {each}" for each in found)
             held[name] = values
@@ -172,11 +176,16 @@ def _are_numbers(answers: pl.Series) -> bool:
     return known.null_count() < len(there) and known.null_count() <= len(there) / 2
 
 
+def _may_be_numbers(dtype: pl.DataType) -> bool:
+    """Whether values of a type are numbers, or texts that may spell some; true and false are neither."""
+    return dtype.is_numeric() or dtype in (pl.String, pl.Null)
+
+
 def _finite(
     column: pl.Series, ids: pl.Series | None, numbers: pl.Series | None, what: str
 ) -> tuple[npt.NDArray[np.float64], list[str]]:
     """A column as numbers, and every row that has none, or one that cannot be scored."""
-    if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype == pl.Binary:
+    if not _may_be_numbers(column.dtype):
         return np.empty(0), [f"expected numbers, found {column.dtype}. Convert them."]
     texts = without_missing(column) if column.dtype == pl.String else column
     values = texts.cast(pl.Float64, strict=False)

@@ -281,6 +281,24 @@ def test_long_names_and_many_faults_are_told_and_do_not_pass_for_a_broken_reader
     assert len(refused.value.problems) <= confinement.MOST_TOLD + 1
 
 
+class Panic(BaseException):
+    """As of polars, which is no `Exception`."""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(MemoryError(), "found a larger one"), (Panic("no memory"), r"ends its reader (Panic: no memory)")],
+)
+def test_a_reader_without_memory_is_told_as_such_and_not_as_another_format(error, told, monkeypatch):
+    def parse(_):
+        raise error
+
+    monkeypatch.setattr(confinement, "parse", parse)
+    (problem,) = confinement.attempted({"probes": [], "memory": 2**32, "track": "table"})["problems"]
+    assert "within 4,096 MiB" in problem
+    assert told in problem
+
+
 def test_problems_of_a_reader_are_cut_without_paths_and_counted():
     task = {"named": "/state/in/m.csv", "folder": "/state"}
     told = confinement.told([f"/state/in/m.csv: {n} in /state/tmp {'x' * 10_000}" for n in range(1_234)], task)
