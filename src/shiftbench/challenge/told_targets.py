@@ -17,8 +17,8 @@ from shiftbench.errors import ShiftbenchError
 from shiftbench.io import tables
 from shiftbench.io.tables import dtypes, problem
 from shiftbench.io.tables.layout import layout
-from shiftbench.io.tables.reading import is_table, scan_parquet
-from shiftbench.io.tables.source import literal, source
+from shiftbench.io.tables.reading import is_table, scan_parquet, scan_texts
+from shiftbench.io.tables.source import source
 
 ID = "id"
 UNREADABLE = (ShiftbenchError, OSError, ValueError, *problem.POLARS)
@@ -73,10 +73,7 @@ def _lazy(path: Path) -> pl.LazyFrame:
     if suffix in _TEXT:
         _, raw = source(path)
         found = layout(path, raw)
-        lazy = pl.scan_csv(
-            literal(path), separator=found.separator, infer_schema=False, glob=False, truncate_ragged_lines=True,
-            encoding="utf8-lossy",
-        )  # fmt: skip
+        lazy = scan_texts(path, found.separator)
         if found.decimal_comma:
             lazy = lazy.with_columns(pl.col(pl.String).str.replace(r"^(-?\d*),(\d+)$", "$1.$2"))
         return lazy

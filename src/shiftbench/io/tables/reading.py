@@ -92,6 +92,14 @@ def scan_parquet(path: str | os.PathLike[str]) -> pl.LazyFrame:
     return pl.scan_parquet(literal(path), glob=False, hive_partitioning=False)
 
 
+def scan_texts(path: str | os.PathLike[str], separator: str) -> pl.LazyFrame:
+    """The lazy table in a text file, all of its columns as text, its path taken literally; long rows are cut."""
+    return pl.scan_csv(
+        literal(path), separator=separator, infer_schema=False, glob=False, truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+    )  # fmt: skip
+
+
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """The key-value metadata that `write_table` stored in a Parquet file."""
     file = Path(path)
