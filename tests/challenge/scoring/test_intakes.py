@@ -471,3 +471,20 @@ def test_predictions_of_another_kind_than_an_own_table_s_targets_are_told_before
     board = Board("main", "Main", "mean_error", (Phase("final", 0),))
     found = scoring.validate(board, tmp_path / "mine.csv", PublicRecords.of(["1", "2"], answer=answer))
     assert [told in each for each in found] == [True] * bool(told)
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype"),
+    [
+        (pl.concat_list("uncertainty"), "List"), (pl.struct("uncertainty"), "Struct"),
+        (pl.col("uncertainty").cast(pl.String).cast(pl.Binary), "Binary"),
+        (pl.col("uncertainty").cast(pl.Int64).cast(pl.Duration("us")), "Duration"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["uncertainty", "id", "text", "note"])
+def test_tables_of_texts_with_columns_that_have_none_are_refused_by_column(column, dtype, name, tmp_path):
+    frame = pl.DataFrame({"id": ["1", "2"], "text": ["a", "b"], "uncertainty": [0.5, 1.0]})
+    frame.with_columns(column.alias(name)).write_parquet(tmp_path / "mine.parquet")
+    board = Board("main", "Main", "mean_error", (Phase("final", 0),), track="translation", task="chrf")
+    told = scoring.validate(board, tmp_path / "mine.parquet", PublicRecords.of(["1", "2"]))
+    assert [f"column '{name}': expected texts or numbers, found {dtype}" in each for each in told] == [True]

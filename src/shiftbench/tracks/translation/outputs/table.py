@@ -160,7 +160,7 @@ def rows(path: Path, *, names: Sequence[str] = (), progress: Progress = silent) 
         TableError: if it cannot be read; after the last row, naming rows with another number of cells.
     """
     if lines.suffix(path) not in TABS:
-        frame = tables.read_table(path).cast(pl.String, strict=False)
+        frame = _texts(path)
         cells = ([cell or None for cell in row] for row in frame.iter_rows())
         return frame.columns, enumerate(cells, start=1)
     problems = lines.Problems(path)
@@ -174,6 +174,17 @@ def rows(path: Path, *, names: Sequence[str] = (), progress: Progress = silent) 
         found_twice = f"found {listed(doubled)} twice. Is the first line its header?"
         raise TableError(f"{path}: expected a header that names each column once, {found_twice}")
     return header, _even(problems, found, len(header))
+
+
+def _texts(path: Path) -> pl.DataFrame:
+    """A table with types, as texts; raises TableError naming columns whose values have none."""
+    frame = tables.read_table(path)
+    if odd := {name: dtype for name, dtype in frame.schema.items() if not tables.is_label(dtype)}:
+        raise TableError(
+            *(f"{path}: column {name!r}: expected texts or numbers, found {dtype}. Convert or drop it."
+              for name, dtype in odd.items())
+        )  # fmt: skip
+    return frame.cast(pl.String, strict=False)
 
 
 def _is_known(name: str) -> bool:
