@@ -440,6 +440,19 @@ def test_a_tick_of_a_logarithmic_axis_stands_at_the_number_that_its_label_says(l
 def test_labels_of_ticks_have_the_digits_of_their_step():
     assert [text for _, text in ticks(0.0, 13.0)] == ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]
     assert [text for _, text in ticks(100_000, 100_010)][:2] == ["10⁵", "1.00002×10⁵"]
+    assert [text for _, text in ticks(0, 150_000)] == ["0", "2.5×10⁴", "5×10⁴", "7.5×10⁴", "10⁵", "1.25×10⁵", "1.5×10⁵"]
+    assert [text for _, text in log_ticks(9_000, 250_000)] == ["10⁴", "3×10⁴", "10⁵"]
+
+
+def test_the_line_of_the_leader_strikes_through_no_text():
+    axis = Axis("", 0.0, 1.0, ticked=False)
+    rows = Axis("", 2.0, 0.0, ticked=False)
+    labels = (Label("1 → 2", 1.0, 0.5, "end"), Label("left", 0.0, 1.5))
+    drawn = Drawing((Panel("", axis, rows, labels=labels, guides=((0.97, ""),)),)).whole
+    dotted = [item.points for item in drawn.items if isinstance(item, Stroke) and item.dash == ":"]
+    word = next(item for item in drawn.items if isinstance(item, Words) and item.text == "1 → 2")
+    assert len(dotted) == 2  # above and below the text at the right
+    assert dotted[0][1][1] < word.y - 5 < word.y < dotted[1][0][1]
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 10), (3, 4), (0.02, 900), (1e-8, 1e9), (6, 70_000), (2e5, 9e6)])

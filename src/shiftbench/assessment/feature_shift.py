@@ -24,7 +24,7 @@ SHOWN = 10  # features in reports
 BINS = 24
 CATEGORIES = 8  # of a picture; the others are one more
 LONGEST = 60  # characters of a category
-RARE = 0.05  # share of the records that a category has at least to be called typical
+RARE = 0.05  # if no category has this share of the records, they are names
 DAY = 86_400e6  # microseconds
 ISO = r"^\d{4}-\d{2}-\d{2}$"
 NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d+)?")
@@ -140,20 +140,29 @@ def _floats(values: Vector) -> tuple[float, ...]:
 def _of_categories(pair: Sequence[pl.Series], _kind: str) -> tuple[float, list[str], dict[str, Any]]:
     shares = [_shares(column) for column in pair]
     names = sorted({*shares[0], *shares[1]}, key=lambda name: (-_change(shares, name), name))
-    first = max(names, key=lambda name: shares[1].get(name, 0.0) - shares[0].get(name, 0.0))  # what grew most
-    words = [f"{100 * each.get(first, 0.0):.0f} % {first[:LONGEST]}" for each in shares]
-    if max(each.get(first, 0.0) for each in shares) < RARE:  # names: no single one is typical
+    if max(0.0, *shares[0].values(), *shares[1].values()) < RARE:  # names: no single one says anything
         words = [f"{len(each):,} categories" for each in shares]
-    shown = sorted(names[:CATEGORIES], key=lambda name: (-shares[0].get(name, 0.0), name))
+    else:
+        words = _of_most_moved(shares, names)
+    most = CATEGORIES + (len(names) == CATEGORIES + 1)  # one alone needs no other name
+    shown = sorted(names[:most], key=lambda name: (-shares[0].get(name, 0.0), name))
     if all(map(NUMBER.fullmatch, shown)):  # such as years: in their own order
         shown = sorted(shown, key=float)
     heights = [tuple(each.get(name, 0.0) for name in shown) for each in shares]
     labels = tuple(name[:LONGEST] for name in shown)
-    if len(names) > CATEGORIES:
+    if len(names) > most:
         heights = [(*each, max(1.0 - sum(each), 0.0)) for each in heights]
-        labels += (counted(len(names) - CATEGORIES, "other"),)
+        labels += (counted(len(names) - most, "other"),)
     bins = {"shares_in": heights[0], "shares_shifted": heights[1], "labels": labels}
     return total_variation(*shares), words, bins
+
+
+def _of_most_moved(shares: Sequence[dict[str, float]], names: Sequence[str]) -> list[str]:
+    """The share on each side of the category that moved most; of several, the one that grew."""
+    first = max(names, key=lambda name: (round(_change(shares, name), 9), shares[1].get(name, 0.0)))
+    parts = [100 * each.get(first, 0.0) for each in shares]
+    decimals = int(f"{parts[0]:.0f}" == f"{parts[1]:.0f}" and f"{parts[0]:.1f}" != f"{parts[1]:.1f}")
+    return [f"{part:.{decimals}f} % {first[:LONGEST]}" for part in parts]
 
 
 def _shares(column: pl.Series) -> dict[str, float]:

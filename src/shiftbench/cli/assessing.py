@@ -138,8 +138,8 @@ def compare(
     if given.track is not None:
         _track_reports(files, _all_names(name), given, folder)
     else:
-        title = given.title or " · ".join(file.stem for file in files)
-        _report(files, _all_names(name), given, title, folder)
+        names = _all_names(name)
+        _report(files, names, given, given.title or " · ".join(names or (file.stem for file in files)), folder)
 
 
 def _not_several(files: Sequence[Path]) -> str:

@@ -119,7 +119,8 @@ def roc(report: Report, split: str) -> Drawing | None:
         return None
     names, scores = _systems(curves), headline_scores(report)
     digits = metric_digits(report, METRICS["roc_auc"], split)
-    lines = (CHANCE, *(_line(report, curve, names) for curve in curves))
+    # On top, so that it is seen where a constant uncertainty lies on it.
+    lines = (*(_line(report, curve, names) for curve in curves), CHANCE)
     axes = Axis("False positive rate (in-domain)", 0.0, 1.0), Axis("True positive rate (shifted)", 0.0, 1.0)
     found = [scores.get((name, split, "full", "roc_auc")) for name in names]
     legend = tuple(
@@ -245,7 +246,8 @@ def _subsets(curves: list[Curve]) -> list[str]:
 
 def _measure(report: Report, curve: Curve) -> str:
     name = curve.measure or report.measure_of(curve.system) or "uncertainty"
-    unit = bracketed(report.error_unit) if name.endswith("_variance") else ""  # the unit of the target, squared
+    square, plain = name.endswith("_variance"), name == "interval_width"  # in the unit of the target, squared or not
+    unit = bracketed(report.error_unit if square else report.target_unit if plain else "")
     return f"{sentence(fitted(measure_title(name)))}{unit}"
 
 

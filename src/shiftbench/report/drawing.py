@@ -299,8 +299,24 @@ def _axes(panel: Panel, box: Box) -> Iterator[Primitive]:
 def _guides(panel: Panel, box: Box) -> Iterator[Primitive]:
     for value, text in panel.guides:
         x, _ = _pixel(panel, box, value, panel.y.low)
-        yield Stroke(((x, box[1]), (x, box[3])), GREY, 0.9, "-" if text else ":")
+        for low, high in _free(panel, box, x):
+            yield Stroke(((x, low), (x, high)), GREY, 0.9, "-" if text else ":")
         yield from [Words(x, box[1] - 3, text, size=8.5, color=GREY)] if text else []
+
+
+def _free(panel: Panel, box: Box, x: float) -> Iterator[tuple[float, float]]:
+    """The parts of a vertical line from top to bottom that no text of the panel lies on."""
+    top = box[1]
+    for label in sorted(panel.labels, key=lambda label: panel.y.share(label.y), reverse=True):
+        width = text_width(label.text, label.size)
+        left = box[0] + label.share * (box[2] - box[0]) - {"start": 0.0, "middle": width / 2}.get(label.anchor, width)
+        if left - 2 <= x <= left + width + 2:
+            _, y = _pixel(panel, box, panel.x.low, label.y)
+            if y - 0.6 * label.size > top:
+                yield top, y - 0.6 * label.size
+            top = y + 0.6 * label.size
+    if top < box[3]:
+        yield top, box[3]
 
 
 def _bar(panel: Panel, box: Box, bar: Bar) -> Iterator[Primitive]:

@@ -47,6 +47,7 @@ FOLDED = (
 MOST_STACKED = 96  # cells of a paper's table whose rows become blocks on a phone; larger ones scroll
 SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
 _NAME = re.compile("“([^”]*)”")
+_CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")  # what is typed: in backticks, or an option
 SPELLED = {
     "r auc": "R-AUC",
     "f1 auc": "F1-AUC",
@@ -114,7 +115,8 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
         folded={grid.kind for grid in tables if grid.kind.startswith(FOLDED)},
-        anchors={grid.kind: f"table-{grid.kind}" for grid in tables if grid.split in ("", main_split(report))},
+        anchors={"warnings": "warnings"}
+        | {grid.kind: f"table-{grid.kind}" for grid in tables if grid.split in ("", main_split(report))},
         further=further,
         further_title=picture.TITLE,
     )
@@ -166,7 +168,7 @@ def _environment(package: str, scripts: tuple[str, ...]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clean": clean, "bound": _bound, "bare": _bare, "sentence": sentence}
+    environment.filters |= {"clean": clean, "bound": _bound, "bare": _bare, "sentence": sentence, "typed": _typed}
     script = files("shiftbench.report").joinpath("templates/page.js").read_text("utf-8")
     # By its hash the browser runs this script and no other, whatever names and texts a page shows.
     allowed = " ".join(f"'sha256-{each}'" for each in (digest(script), *scripts))
@@ -190,11 +192,17 @@ def _bound(text: str) -> str:
 
 
 def sentence(text: str) -> Markup:
-    """A sentence as HTML, with names in bold instead of quotation marks."""
-    from markupsafe import escape
+    """A sentence as HTML, with names in bold instead of quotation marks, and what is typed as code."""
+    from markupsafe import Markup
 
-    marked = _NAME.sub("<b>\\1</b>", str(escape(_bound(text))))
-    return type(escape(""))(marked)
+    return Markup(_NAME.sub("<b>\\1</b>", str(_typed(_bound(text)))))
+
+
+def _typed(text: str) -> Markup:
+    """A text as HTML, with what is typed as code, which no line end parts."""
+    from markupsafe import Markup, escape
+
+    return Markup(_CODE.sub(lambda found: f"<code>{found[1] or found[2]}</code>", str(escape(text))))
 
 
 def _bare(title: str, split: str) -> str:

@@ -20,10 +20,11 @@ DAY = 86_400
 
 
 def moved(report: Report, split: str) -> Drawing | None:
-    """A panel for each feature, the one that moved furthest first."""
+    """A panel for each feature; those of one height side by side, so that none leaves a hole below it."""
     found = [each for each in report.shifts if each.split == split and _drawable(each)]
-    panels = tuple(_categories(each, report) if each.labels else _numbers(each, report) for each in found)
-    return Drawing(panels, subset_entries(["in", "shifted"], marker=False)) if panels else None
+    panels = [_categories(each, report) if each.labels else _numbers(each, report) for each in found]
+    panels.sort(key=lambda panel: panel.height)
+    return Drawing(tuple(panels), subset_entries(["in", "shifted"], marker=False)) if panels else None
 
 
 def _drawable(each: FeatureShift) -> bool:

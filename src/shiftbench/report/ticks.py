@@ -9,6 +9,7 @@ from shiftbench.report.digits import SUPERSCRIPTS
 MOST = 6  # ticks of an axis, about
 LONG = 100_000  # numbers of this size and above are written with a power of ten
 SHORT = 1e-4  # and those below this one
+SMALLEST_POWER = 1_000  # beside a number with a power of ten, those of this size and above have one, too
 TINIEST = 1e-300  # numbers far below it lose digits
 
 
@@ -25,7 +26,7 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
         finest -= 1
     largest = max(map(abs, values), default=0.0)
     if largest >= LONG or largest < SHORT:
-        return [(value, tick_text(value, finest)) for value in values]
+        return [(value, _power(value, finest) if value else "0") for value in values]
     return [(value, _plain(value, finest)) for value in values]
 
 
@@ -38,7 +39,10 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     if high > 300 * low:
         found = [10.0**power for power in thinned]
     inside = [value for value in found if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
-    return [(value, tick_text(value)) for value in inside] if len(inside) > 1 else ticks(low, high)
+    if len(inside) < 2:
+        return ticks(low, high)
+    powers = inside[-1] >= LONG  # then all large numbers have one form
+    return [(value, _power(value) if powers and value >= SMALLEST_POWER else tick_text(value)) for value in inside]
 
 
 def tick_text(value: float, finest: int | None = None) -> str:
@@ -49,6 +53,12 @@ def tick_text(value: float, finest: int | None = None) -> str:
     size = abs(value)
     if size == 0 or SHORT <= size < LONG:
         return f"{value:,g}".replace("-", "−") if finest is None or size == 0 else _plain(value, finest)
+    return _power(value, finest)
+
+
+def _power(value: float, finest: int | None = None) -> str:
+    """A number that is not 0 with a power of ten: 3×10⁶, 10⁵."""
+    size = abs(value)
     power = math.floor(math.log10(size) + 1e-9)
     shift = 300 if size < TINIEST else 0  # 10 ** -324 is 0
     factor = f"{size * 10.0**shift / 10.0 ** (power + shift):.{2 if finest is None else max(power - finest, 0)}f}"

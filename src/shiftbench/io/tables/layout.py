@@ -103,12 +103,21 @@ def _check_names(file: Path, names: list[str]) -> None:
     if not names or any(not name.strip() for name in names):
         empty = [str(place) for place, name in enumerate(names, start=1) if not name.strip()]
         places = f"column {', '.join(empty)} has none" if empty else "a blank line"
-        problems.append(f"{file}: line 1: expected a name for each column, found: {places}. Name the columns.")
+        problems.append(f"{file}: line 1: expected a name for each column, found: {places}. {_advice(names)}")
     if repeated := [name for name, count in Counter(names).items() if count > 1 and name.strip()]:
         found = ", ".join(map(repr, repeated[: problem.MOST_LISTED]))
         problems.append(f"{file}: line 1: expected each column name once, found more than once: {found}. Rename them.")
     if problems:
         raise TableError(*problems)
+
+
+def _advice(names: list[str]) -> str:
+    if names and not names[0].strip() and all(name.strip() for name in names[1:]):
+        return (
+            "pandas and R write the labels of rows like this: write the file without them (`index=False`, "
+            "`row.names=FALSE`), or name this column, such as id."
+        )
+    return "Name the columns."
 
 
 def shows_decimal_comma(texts: pl.Series) -> bool:

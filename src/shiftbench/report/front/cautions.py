@@ -26,7 +26,7 @@ def of_report(case: Case, front: System) -> Iterator[Finding]:
     for warning in case.report.warnings:
         split, grave, text = clean(warning).rpartition(CAREFUL)
         if grave and split in ("", f"{case.split}: "):
-            yield Finding(f"{text.rstrip('.')}.", "counts", careful=True)
+            yield Finding(f"{text.rstrip('.')}.", "warnings", careful=True)
     if too_few(case.report, case.split):
         pass  # this is what the first sentence is about
     elif text := few_clusters(case):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence of the first screen; `kind` names the table with its numbers (see `grid.Grid.kind`)."""
+    """One sentence of the first screen; `kind`: the table with its numbers (see `grid.Grid.kind`), or "warnings"."""
 
     text: str
     kind: str

@@ -9,6 +9,8 @@ from shiftbench.report.grids.calibration import calibrated_on
 from shiftbench.report.view import clean, finite, split_title
 from shiftbench.scores.score import SUBSETS
 
+TYPICAL = "Median, or share of the category that moved most"
+
 
 def moved(report: Report, split: str) -> Grid:
     """The features whose distribution moved most."""
@@ -30,7 +32,7 @@ def moved(report: Report, split: str) -> Grid:
     )
     columns = (
         Column("Distance"),
-        *(Column(SUBSETS[subset], "Typical value", numeric=False) for subset in ("in", "shifted")),
+        *(Column(SUBSETS[subset], TYPICAL, numeric=False) for subset in ("in", "shifted")),
         *(Column(SUBSETS[subset], "Missing (%)") for subset in ("in", "shifted")),
     )
     note = (

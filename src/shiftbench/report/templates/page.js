@@ -101,6 +101,7 @@ function telling(picture) {
     place = [number, share];
     const x = box.x + share * box.width;
     const rows = lines.map((line) => [line, height(line.points, x)]).filter(([, y]) => y >= box.y - 1 && y <= box.y + box.height + 1);
+    rows.sort(([, a], [, b]) => a - b); // as they lie, the highest first
     const list = document.createElement("table");
     for (const [line, y] of rows) {
       const row = list.insertRow(), swatch = document.createElement("i");
