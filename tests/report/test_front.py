@@ -555,6 +555,26 @@ def test_what_the_uncertainty_owes_to_the_shift_alone_is_told(rng):
     assert "so mostly" not in text_of(model(rng, "m"))
 
 
+def test_a_ranking_that_is_wrong_on_shifted_data_is_told_before_the_one_over_all_records(rng):
+    error = np.where(SHIFTED, 10.0, 1.0) * (1.0 + rng.random(N))
+    said = np.where(SHIFTED, 100.0 - error, error)
+    text = text_of(scored.given("m", error, {"u": said}, root=False))
+    number = r"[\d.−]+ %"
+    assert re.search(
+        rf"The uncertainty \(u\) ranks errors worse than a random order on shifted data: it does −{number} of what a "
+        rf"perfect ranking would do there, 0 % being a random order \(95 % interval −[\d.]+ to −[\d.]+\), but [\d.]+ % "
+        rf"in-domain and {number} over all records, the latter mostly by telling shifted from in-domain records "
+        r"\(ROC-AUC [\d.]+ %; chance: 50 %\)\.", text,
+    ), text  # fmt: skip
+    assert "ranks errors worse" not in text_of(model(rng, "m"))
+
+
+def test_only_a_given_uncertainty_that_points_the_wrong_way_is_asked_whether_it_was_a_confidence(rng):
+    error = rng.random(N)
+    assert "Was it a confidence?" in text_of(scored.given("m", error, {"u": -error}))
+    assert "Was it a confidence?" not in text_of(scored.given("m", error, {"total_variance": 2 - error}))
+
+
 def of_groups(rng: np.random.Generator, group: np.ndarray, scale: np.ndarray) -> str:
     records = Records(N, shifted=SHIFTED, slices={"age": group})
     error = scale * rng.normal(size=N)

@@ -206,7 +206,11 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
         ("rejection_ratio", (0.4, 0.3, 0.5), "follows the errors in part: it does 40 %"),
         ("rejection_ratio", (0.1, 0.05, 0.15), "hardly follows the errors: it does 10.0 %"),
         ("rejection_ratio", (0.1, -0.1, 0.3), "ranks errors no better than chance: it does 10 %"),
-        ("rejection_ratio", (-0.3, -0.4, -0.2), "points the wrong way: it ranks errors worse than at random"),
+        (
+            "rejection_ratio",
+            (-0.3, -0.4, -0.2),
+            "points the wrong way: its rejection ratio is −30 %, 0 % being a random",
+        ),
         ("roc_auc", (0.71, 0.65, 0.77), "finds shifted records (ROC-AUC 71.0 %; chance: 50 %)"),
         ("roc_auc", (0.61, 0.57, 0.66), "finds shifted records only weakly (ROC-AUC 61.0 %; chance: 50 %)"),
         ("roc_auc", (0.51, 0.47, 0.545), "finds shifted records no better than chance (ROC-AUC 51.0 %; chance: 50 %)"),

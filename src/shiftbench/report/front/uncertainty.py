@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from shiftbench.measures import MEASURES
 from shiftbench.report.case import Case, holds, in_sentence, interval, listed, named
 from shiftbench.report.front.calibration import on_side
 from shiftbench.report.front.finding import Finding
 from shiftbench.report.front.shift import of_system
-from shiftbench.report.view import clean, finite, measure_title
+from shiftbench.report.view import clean, finite, measure_title, too_few
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Score, System
 
@@ -17,6 +18,7 @@ CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
 ALIKE = 0.05  # from chance: an interval of a ROC-AUC that stays within it shows that records cannot be told apart
 MORE = 0.1  # of a perfect ranking: that much more over all records than on either side comes from between the two
 WEAK = 0.65  # ROC-AUC
+PERFECT = " % of what a perfect ranking would do"
 RANDOM = "0 % being a random order"
 ROUNDING = 1e-9  # of a rejection ratio
 
@@ -29,20 +31,15 @@ def ranking(case: Case, system: System) -> Iterator[Finding]:
         text = f"{whose} is the same for every record, so whether it knows where it is wrong cannot be told."
         yield Finding(text, "joint")
         return
-    parts = []
-    if ratio is not None:
-        share = _share(case, ratio)
-        how = " closely" if ratio.value >= CLOSELY else " in part" if ratio.value >= PARTLY else ""
-        if holds(ratio, 0.0) or ratio.value == 0.0:
-            parts.append(f"ranks errors no better than chance: it does {share}")
-        elif ratio.value < 0:
-            parts.append(f"points the wrong way: it ranks errors worse than at random: it does {share}")
-        else:
-            parts.append(f"{'' if how else 'hardly '}follows the errors{how}: it does {share}")
+    worse = _wrong_side(case, system) if ratio is not None and ratio.value > 0 and not holds(ratio, 0.0) else ""
+    if ratio is not None and worse:
+        yield Finding(_one_side_wrong(case, whose, worse, ratio, area), "joint")
+        return
+    parts = [] if ratio is None else [_ranks(case, ratio, knows_little=bool(too_few(case.report, case.split)))]
     if area is not None:
         parts.append(_detection(case, area))
     if parts:
-        yield Finding(f"{whose} {', and '.join(parts)}.", "joint")
+        yield Finding(f"{whose} {', and '.join(parts)}.{_negate(ratio, system)}", "joint")
     elif not system.measure and case.score(system.name, "full") is not None:
         text = f"{named(system.name)} gives no uncertainty, so whether it knows where it is wrong cannot be told."
         yield Finding(text, "systems")
@@ -68,6 +65,62 @@ def measure_phrase(system: System) -> str:
     return f" ({inside})"
 
 
+def _ranks(case: Case, ratio: Score, *, knows_little: bool) -> str:
+    """How well the uncertainty ranks errors; of too few records only the number."""
+    if knows_little:
+        return (
+            f"has a rejection ratio of {case.digits('rejection_ratio').text(ratio.value)} % ({RANDOM}, 100 % the best)"
+        )
+    share = _share(case, ratio)
+    if holds(ratio, 0.0) or ratio.value == 0.0:
+        return f"ranks errors no better than chance: it does {share}"
+    if ratio.value < 0:
+        return f"points the wrong way: its rejection ratio is {share.replace(PERFECT, ' %', 1)}"
+    how = " closely" if ratio.value >= CLOSELY else " in part" if ratio.value >= PARTLY else ""
+    return f"{'' if how else 'hardly '}follows the errors{how}: it does {share}"
+
+
+def _negate(ratio: Score | None, system: System) -> str:
+    """The question whether a given uncertainty that points the wrong way is a confidence; "" of measures of our own."""
+    wrong = ratio is not None and ratio.value < 0 and not holds(ratio, 0.0) and system.measure not in MEASURES
+    return " Was it a confidence?" if wrong else ""
+
+
+def _wrong_side(case: Case, system: System) -> str:
+    """The side of the shift on which the uncertainty is found to rank errors worse than a random order; "" if none."""
+    for side in ("shifted", "in"):
+        ratio = case.score(system.name, side, "rejection_ratio")
+        if ratio is not None and finite(ratio.high) and ratio.high < 0:
+            return side
+    return ""
+
+
+def _one_side_wrong(case: Case, whose: str, side: str, whole: Score, area: Score | None) -> str:
+    """That the ranking is wrong on one side of the shift, and what is behind the one over all records."""
+    digits, other = case.digits("rejection_ratio"), "in" if side == "shifted" else "shifted"
+    here, there = (case.score(whole.system, each, whole.metric) for each in (side, other))
+    assert here is not None
+    low, high = here.low, here.high
+    ends = f" ({interval(case.report, low, high, digits)})" if finite(low) and finite(high) else ""
+    worse = f"ranks errors worse than a random order{on_side(side)}: it does {digits.text(here.value)}{PERFECT} there"
+    beside = f"{digits.text(there.value)} %{on_side(other)} and " if there is not None else ""
+    beside += f"{digits.text(whole.value)} % over all records"
+    if area is None:
+        return f"{whose} {worse}, {RANDOM}{ends}, but {beside}."
+    if _mostly_between(case, whole) and area.value > 0.5 and not holds(area, 0.5):
+        found = f"ROC-AUC {case.digits('roc_auc').text(area.value)} %; chance: 50 %"
+        reason = f"the latter mostly by telling shifted from in-domain records ({found})"
+        return f"{whose} {worse}, {RANDOM}{ends}, but {beside}, {reason}."
+    return f"{whose} {worse}, {RANDOM}{ends}, but {beside}, and {_detection(case, area)}."
+
+
+def _mostly_between(case: Case, ratio: Score) -> bool:
+    """Whether most of a ranking is that of shifted against in-domain records."""
+    mine = [part for part in case.report.parts if (part.system, part.split) == (ratio.system, ratio.split)]
+    gains = {part.name: part.value for part in mine if part.name.startswith("ranking_")}
+    return 2 * gains.get("ranking_between", 0.0) < sum(gains.values()) < 0
+
+
 def _share(case: Case, ratio: Score) -> str:
     """The rejection ratio in words, with its interval and that of both sides."""
     digits, ends = case.digits("rejection_ratio"), ""
@@ -80,7 +133,7 @@ def _share(case: Case, ratio: Score) -> str:
         mostly = "mostly" if max(sides.values()) <= ratio.value / 2 else "partly"
         both += f", so {mostly} by telling shifted from in-domain records"
     numbers = "; ".join(filter(None, (ends, both)))
-    return f"{digits.text(ratio.value)} % of what a perfect ranking would do, {RANDOM}{numbers and f' ({numbers})'}"
+    return f"{digits.text(ratio.value)}{PERFECT}, {RANDOM}{numbers and f' ({numbers})'}"
 
 
 def _detection(case: Case, area: Score) -> str:
