@@ -19,14 +19,14 @@ from shiftbench.assessment.predictions import KEY
 from shiftbench.challenge import forms, manifest, scoring
 from shiftbench.challenge.definition import Board
 
-from .challenges import HIDDEN, parsed, sealed
+from .challenges import DEV, parsed, sealed
 
 N = 12
 RNG = np.random.default_rng(5)
 IDS = [f"r{n}" for n in range(N)]
 TARGETS, SPREAD = RNG.normal(20, 5, N), RNG.uniform(0.5, 1.5, N)
 ANSWERS = (TARGETS + RNG.normal(size=N)).round(2)
-BOARD = Board("main", "Main", "r_auc", (HIDDEN,), threshold=1.0)
+BOARD = Board("main", "Main", "r_auc", (DEV,), threshold=1.0)
 GIVEN = pl.DataFrame({"id": IDS, "answer": ANSWERS, "uncertainty": SPREAD})
 
 
@@ -44,8 +44,14 @@ def r_auc(answers: np.ndarray, spread: np.ndarray = SPREAD) -> float:
 
 def validated(file: Path, folder: Path) -> tuple[dict, list[str]]:
     form = forms.of(BOARD)
-    arrays, problems = forms.validated(form.intake, file, manifest.records(folder, BOARD, "evaluation"))
+    arrays, problems = forms.validated(form.intake, file, manifest.records(folder, BOARD, DEV.name))
     return dict(arrays), [*form.misnamed(file.name), *problems]
+
+
+def score(folder: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> float:
+    """What the server's scorer gives, which is not resampled here."""
+    monkeypatch.setattr(scoring, "_replicates", lambda *_: None)
+    return scoring.evaluate(folder, BOARD, DEV, place).value
 
 
 def csv(*, separator: str = ",", end: str = "\n", **changes: str) -> str:
@@ -112,23 +118,27 @@ ACCEPTED: dict[str, tuple[str, Callable[[], str | bytes], np.ndarray]] = {
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_odd_files_that_mean_one_thing_get_the_number_of_the_definition(name: str, folder: Path, tmp_path: Path):
+def test_odd_files_that_mean_one_thing_get_the_number_of_the_definition(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     file, content, answers = ACCEPTED[name]
     data = content()
     (tmp_path / file).write_bytes(data.encode() if isinstance(data, str) else data)
     arrays, problems = validated(tmp_path / file, folder)
     assert problems == []
-    found = scoring.evaluate(folder, BOARD, HIDDEN, parsed(tmp_path / "p", arrays))
-    assert found.value == pytest.approx(r_auc(answers), rel=1e-12)
+    assert score(folder, parsed(tmp_path / "p", arrays), monkeypatch) == pytest.approx(r_auc(answers), rel=1e-12)
 
 
 @pytest.mark.parametrize("value", ["0", "-0.0", "5e-324"])
-def test_the_least_uncertainty_is_the_first_that_is_kept(value: str, folder: Path, tmp_path: Path):
+def test_the_least_uncertainty_is_the_first_that_is_kept(
+    value: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     (tmp_path / "m.csv").write_text(csv(uncertainty=value))
     arrays, problems = validated(tmp_path / "m.csv", folder)
     assert problems == []
-    found = scoring.evaluate(folder, BOARD, HIDDEN, parsed(tmp_path / "p", arrays))
-    assert found.value == pytest.approx(r_auc(ANSWERS, np.where(np.arange(N) == 3, -1.0, SPREAD)), rel=1e-12)
+    assert score(folder, parsed(tmp_path / "p", arrays), monkeypatch) == pytest.approx(
+        r_auc(ANSWERS, np.where(np.arange(N) == 3, -1.0, SPREAD)), rel=1e-12
+    )
 
 
 WORDS = ["text", "true", "0x10", "1_000", '"1,000"', "１２", "١٢", "−1", "1d5", "∞", "$5", "5%", "1.2.3", "--1", "1e",
