@@ -29,6 +29,7 @@ from shiftbench import cli
 from shiftbench.io import fetch as fetching
 from shiftbench.io.executor import child
 from shiftbench.methods.boosting import trial
+from shiftbench.report import canvas
 from tests.hostile import downloads, formats, leftovers
 
 MEMORY = 4 * 2**30  # beyond what the process has when a case begins
@@ -173,7 +174,9 @@ def serve(whole: Path, scratch: Path) -> None:
 
     trial.child = SimpleNamespace(Child=_Trial, Tell=child.Tell)  # type: ignore[assignment]
     torch.set_num_threads(1)
+    os.fsync = lambda _: None  # the machine does not crash
     mpl.use("Agg")
+    canvas.DPI = 20  # pictures are laid out and drawn as ever, on fewer pixels
     fetching.fetch.__kwdefaults__["patience"] = fetching.Patience(tries=3, wait_s=0.0, timeout_s=5.0)
     pl.DataFrame({"a": [1]}).select(pl.col("a").sum())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
