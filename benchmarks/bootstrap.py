@@ -15,7 +15,7 @@ import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.scores.ranking import Ranking
-from shiftbench.scores.resampling import Resampler, Retention
+from shiftbench.scores.resampling import Ranked, Resampler, Retention
 from shiftbench.scores.retention import f1_auc, r_auc
 
 RECORDS = 1_137_731
@@ -37,9 +37,8 @@ class Case:
         self.uncertainty = rng.normal(size=RECORDS) + rng.normal(size=CLUSTERS)[clusters]
         self.errors = np.exp(self.uncertainty) * rng.chisquare(1, RECORDS)
         self.resampler = Resampler(RECORDS, clusters=clusters if by_cluster else None)
-        ranking = Ranking.of(self.uncertainty)
-        unit, units = self.resampler.unit, self.resampler.units
-        self.statistic = Retention(self.errors, self.errors <= THRESHOLD, ranking, unit, units, rule="published")
+        ranked = Ranked.of(Ranking.of(self.uncertainty), self.resampler.unit, self.resampler.units)
+        self.statistic = Retention(self.errors, self.errors <= THRESHOLD, ranked, rule="published")
 
     def values(self, replicate: int) -> Vector:
         """The scores of a replicate."""

@@ -35,6 +35,7 @@ from shiftbench.scores.resampling import (
     Detection,
     Joined,
     Means,
+    Ranked,
     Ratio,
     Resampler,
     Retention,
@@ -180,12 +181,12 @@ def statistic(data: Sample, resampler: Resampler) -> Joined:
     }
     first, second = (
         Retention(
-            errors[inside], errors[inside] <= THRESHOLD if system == 0 else None, ranking.subset(inside),
-            resampler.unit[inside], units, rule="published", rejection=system == 0,
+            errors[inside], errors[inside] <= THRESHOLD if system == 0 else None,
+            Ranked.of(ranking.subset(inside), resampler.unit[inside], units), rule="published", rejection=system == 0,
         )
         for system, (errors, ranking) in enumerate(zip(data.errors, rankings, strict=True))
     )  # fmt: skip
-    detection = Detection(data.shifted, rankings[0], resampler.unit, units)
+    detection = Detection(data.shifted, Ranked.of(rankings[0], resampler.unit, units))
     ratio = Ratio("shift_ratio", mean["shifted"], mean["in"])
     return Joined([mean["in"], Compared("r_auc_difference", first, second), ratio, detection])
 

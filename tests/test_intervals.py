@@ -22,6 +22,7 @@ from shiftbench.scores.resampling import (
     Detection,
     Joined,
     Means,
+    Ranked,
     Ratio,
     Resampler,
     Retention,
@@ -37,9 +38,8 @@ def mean_of(errors: np.ndarray, resampler: Resampler) -> Means:
 
 
 def scores_of(errors: np.ndarray, uncertainty: np.ndarray, resampler: Resampler, threshold: float = 1.0) -> Joined:
-    ranking, unit, units = Ranking.of(uncertainty), resampler.unit, resampler.units
-    good = errors <= threshold
-    return Joined([mean_of(errors, resampler), Retention(errors, good, ranking, unit, units, rule="published")])
+    ranked = Ranked.of(Ranking.of(uncertainty), resampler.unit, resampler.units)
+    return Joined([mean_of(errors, resampler), Retention(errors, errors <= threshold, ranked, rule="published")])
 
 
 def clustered(rng: np.random.Generator, clusters: int, *, least: int = 5, most: int = 15) -> np.ndarray:
@@ -221,8 +221,8 @@ def test_a_rejection_ratio_has_an_interval_in_sight_where_one_cluster_outweighs_
         cluster = np.repeat(np.arange(12), [130] + [12] * 11)
         known = rng.normal(0.0, 0.7, 12)[cluster] + rng.normal(0.0, 0.7, len(cluster))
         errors, resampler = np.exp(known) * rng.chisquare(1, len(cluster)), Resampler(len(cluster), clusters=cluster)
-        ranking, unit = Ranking.of(known), resampler.unit
-        statistic = Retention(errors, None, ranking, unit, resampler.units, rule="published", rejection=True)
+        ranked = Ranked.of(Ranking.of(known), resampler.unit, resampler.units)
+        statistic = Retention(errors, None, ranked, rule="published", rejection=True)
         settings = Settings(replicates=199, kind="studentised", seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewClustersWarning)
@@ -675,9 +675,9 @@ DEGENERATE = {
 def test_degenerate_scores_never_crash_nor_warn_from_a_library(rng, kind, data_of, threshold, shifted):
     errors, uncertainty = data_of(rng)
     resampler = Resampler(60, clusters=np.arange(60) // 2)
-    ranking, unit, units = Ranking.of(uncertainty), resampler.unit, resampler.units
-    retained = Retention(errors, errors <= threshold, ranking, unit, units, rule="published", rejection=True)
-    detection = Detection(np.arange(60) < shifted, ranking, unit, units)
+    ranked = Ranked.of(Ranking.of(uncertainty), resampler.unit, resampler.units)
+    retained = Retention(errors, errors <= threshold, ranked, rule="published", rejection=True)
+    detection = Detection(np.arange(60) < shifted, ranked)
     system = Joined([mean_of(errors, resampler), retained, detection])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

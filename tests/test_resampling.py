@@ -15,16 +15,17 @@ from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Ranking, rank_correlation
 from shiftbench.scores.resampling import (
     REPLICATE_POINTS,
-    AveragePrecision,
     Detection,
     GroupMeans,
     Joined,
     Means,
     RankCorrelations,
+    Ranked,
     Ratio,
     Resampler,
     Retention,
     Root,
+    SameOrder,
     SetRetention,
     SetScore,
     SetTerms,
@@ -88,10 +89,9 @@ def public_scores(errors: np.ndarray, uncertainty: np.ndarray, rule: str) -> lis
 def test_retention_scores_are_those_of_the_repeated_rows(rng, rule, uncertainty_of, clusters):
     errors, uncertainty = rng.chisquare(1, 120), uncertainty_of(rng, 120)
     resampler, draws = drawn(rng, clusters)
-    statistic = Retention(
-        errors, retention.acceptable(errors, 1.0, rule), Ranking.of(uncertainty), resampler.unit, resampler.units,
-        rule=rule, rejection=True,
-    )  # fmt: skip
+    good = retention.acceptable(errors, 1.0, rule)
+    ranked = Ranked.of(Ranking.of(uncertainty), resampler.unit, resampler.units)
+    statistic = Retention(errors, good, ranked, rule=rule, rejection=True)
     assert statistic.names == NAMES
     for counts in draws:
         rows = repeated(resampler, counts)
@@ -107,7 +107,7 @@ def test_scores_of_a_subset_are_those_of_its_repeated_rows(rng, rule, uncertaint
     ranking = Ranking.of(uncertainty).subset(member)
     good = retention.acceptable(errors[member], 1.0, rule)
     statistic = Retention(
-        errors[member], good, ranking, resampler.unit[member], resampler.units, rule=rule, rejection=True
+        errors[member], good, Ranked.of(ranking, resampler.unit[member], resampler.units), rule=rule, rejection=True
     )
     for counts in draws[:-1]:
         rows = repeated(resampler, counts)
@@ -124,8 +124,8 @@ def test_areas_of_selective_prediction_are_those_of_the_repeated_rows(rng, uncer
     errors = (errors > 1.0).astype(float) if binary else errors
     resampler, draws = drawn(rng, clusters)
     statistic = Retention(
-        errors, None, Ranking.of(uncertainty), resampler.unit, resampler.units, rule="published", rejection=True,
-        selective=True,
+        errors, None, Ranked.of(Ranking.of(uncertainty), resampler.unit, resampler.units), rule="published",
+        rejection=True, selective=True,
     )  # fmt: skip
     for counts in draws:
         rows = repeated(resampler, counts)
@@ -138,7 +138,7 @@ def test_areas_of_selective_prediction_are_those_of_the_repeated_rows(rng, uncer
 
 def test_without_a_threshold_only_r_auc_is_scored(rng):
     errors, uncertainty = rng.chisquare(1, 30), rng.normal(size=30)
-    statistic = Retention(errors, None, Ranking.of(uncertainty), np.arange(30), 30, rule="exact")
+    statistic = Retention(errors, None, Ranked.of(Ranking.of(uncertainty), np.arange(30), 30), rule="exact")
     assert statistic.names == ("r_auc",)
     assert statistic.values(np.ones(30)) == pytest.approx([retention.r_auc(errors, uncertainty, rule="exact")])
     assert statistic.linearised(np.ones(30))[1].shape == (1, 30)
@@ -149,7 +149,7 @@ def test_without_a_threshold_only_r_auc_is_scored(rng):
 def test_roc_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
     shifted, uncertainty = rng.random(120) < 0.3, uncertainty_of(rng, 120)
     resampler, draws = drawn(rng, clusters)
-    statistic = Detection(shifted, Ranking.of(uncertainty), resampler.unit, resampler.units)
+    statistic = Detection(shifted, Ranked.of(Ranking.of(uncertainty), resampler.unit, resampler.units))
     for counts in draws[:-1]:
         rows = repeated(resampler, counts)
         assert statistic.values(counts)[0] == pytest.approx(detection.roc_auc(uncertainty[rows], shifted[rows]))
@@ -160,11 +160,12 @@ def test_roc_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
 def test_pr_auc_is_that_of_the_repeated_rows(rng, uncertainty_of, clusters):
     shifted, uncertainty = rng.random(120) < 0.3, uncertainty_of(rng, 120)
     resampler, draws = drawn(rng, clusters)
-    statistic = AveragePrecision(shifted, Ranking.of(uncertainty), resampler.unit, resampler.units)
+    ranked = Ranked.of(Ranking.of(uncertainty), resampler.unit, resampler.units)
+    statistic = Detection(shifted, ranked, average_precision=True)
     for counts in draws[:-1]:
         rows = repeated(resampler, counts)
         exact = detection.pr_auc(uncertainty[rows], shifted[rows], rule="exact")
-        assert statistic.values(counts)[0] == pytest.approx(exact)
+        assert statistic.values(counts)[1] == pytest.approx(exact)
 
 
 @tied
@@ -307,7 +308,7 @@ def test_retention_of_a_sum_over_records_is_their_r_auc(rng):
     terms = SetTerms(*(Terms(amounts=np.stack((count, each), axis=1)) for each in (errors, 0.0 * errors)))
     resampler = Resampler(300)
     ours = SetRetention(mean, terms, Ranking.of(uncertainty), resampler.unit, 300, rule="exact")
-    known = Retention(errors, None, Ranking.of(uncertainty), resampler.unit, 300, rule="exact")
+    known = Retention(errors, None, Ranked.of(Ranking.of(uncertainty), resampler.unit, 300), rule="exact")
     for b in range(3):
         counts = resampler.draw(2, b)
         value, influence = ours.linearised(counts)
@@ -321,7 +322,8 @@ def test_retention_of_a_sum_over_records_is_their_r_auc(rng):
 @pytest.mark.parametrize("rule", RULES)
 def test_no_acceptable_copy_scores_zero_and_only_acceptable_ones_nan_where_normalised(rng, rule):
     errors, uncertainty = np.array([0.5, 3.0, 4.0, 0.2]), np.array([0.0, 1.0, 2.0, 3.0])
-    statistic = Retention(errors, errors <= 1.0, Ranking.of(uncertainty), np.arange(4), 4, rule=rule, rejection=True)
+    ranked = Ranked.of(Ranking.of(uncertainty), np.arange(4), 4)
+    statistic = Retention(errors, errors <= 1.0, ranked, rule=rule, rejection=True)
     for counts in ([0, 2, 1, 0], [1, 0, 0, 3], [0, 0, 4, 0]):
         rows = np.repeat(np.arange(4), counts)
         expected = public_scores(errors[rows], uncertainty[rows], rule)
@@ -336,6 +338,7 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
     targets = rng.integers(0, 3, n)
     labels = np.where(rng.random(n) < 0.7, targets, rng.integers(0, 3, n))
     ranking = Ranking.of(uncertainty)
+    ranked = Ranked.of(ranking, unit, units)
     groups = Terms((targets,), (3,), np.stack((np.ones(n), errors), axis=1))
     counted = pooled(rng, n)
     parts = [
@@ -346,9 +349,10 @@ def statistics(rng: np.random.Generator, resampler: Resampler, uncertainty: np.n
         SetScore(WORST, groups, unit, units),
         SetScore(F1, counted.found, unit, units),
         SetRetention(F1, counted, ranking, unit, units, rule=rule),
-        Detection(shifted, ranking, unit, units),
-        AveragePrecision(shifted, ranking, unit, units),
-        Retention(errors, errors <= 1.0, ranking, unit, units, rule=rule, rejection=True, selective=True),
+        SameOrder(
+            Retention(errors, errors <= 1.0, ranked, rule=rule, rejection=True, selective=True),
+            Detection(shifted, ranked, average_precision=True),
+        ),
         RankCorrelations({"correlation": (0, 1)}, [ranking, Ranking.of(errors + uncertainty)], unit, units),
         Ratio("shift_ratio", *(Means(("m",), errors[s][None], unit[s], units) for s in (shifted, ~shifted))),
     ]

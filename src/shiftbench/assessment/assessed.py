@@ -23,16 +23,18 @@ from shiftbench.scores.metric import METRICS
 from shiftbench.scores.ranking import Index, Ranking, correlation, rank_correlation
 from shiftbench.scores.resampling import (
     REPLICATE_POINTS,
-    AveragePrecision,
     Detection,
     GroupMeans,
     Joined,
     Means,
+    OfOrder,
     RankCorrelations,
+    Ranked,
     Ratio,
     Resampler,
     Retention,
     Root,
+    SameOrder,
     Scale,
     SetRetention,
     SetScore,
@@ -163,11 +165,9 @@ class Assessed:
                 bases = [self._basis(name, units[subset], effective[subset]) for name in part.names]
                 found.append((("score", subset), bases, part))
         if self.records.shifted is not None and self.records.two_sided:
-            order = self.records.shifted, self.rankings["full"], resampler.unit, resampler.units
             above, below = (self._level(self.subsets[subset], resampler) for subset in ("shifted", "in"))
-            for part in (Ratio("shift_ratio", above, below), Detection(*order), AveragePrecision(*order)):
-                basis = self._basis(part.names[0], units["full"], min(effective.values()))
-                found.append((("score", "full"), [basis], part))
+            basis = self._basis("shift_ratio", units["full"], min(effective.values()))
+            found.append((("score", "full"), [basis], Ratio("shift_ratio", above, below)))
         return _joined([*found, *self._slice_statistics(resampler)])
 
     def own_statistic(self, resampler: Resampler, names: set[str]) -> tuple[list[Label], list[Basis], Statistic]:
@@ -235,8 +235,11 @@ class Assessed:
             found.append(self._level(member, resampler))
         scores, areas = self._of_sets(subset, member, resampler, shared)
         ranking = self.rankings[subset]
-        curve = Retention(errors, good, ranking, unit, units, rule=self.rule, rejection=True, selective=True)
-        return [*found, *scores, curve, *areas, *self._of_length(subset, unit, units)]
+        ranked = Ranked.of(ranking, unit, units)
+        ordered: list[OfOrder] = [Retention(errors, good, ranked, rule=self.rule, rejection=True, selective=True)]
+        if subset == "full" and self.records.shifted is not None and self.records.two_sided:
+            ordered.append(Detection(self.records.shifted, ranked, average_precision=True))
+        return [*found, *scores, SameOrder(*ordered), *areas, *self._of_length(subset, unit, units)]
 
     @cached_property
     def _by_length(self) -> dict[str, tuple[Ranking, Ranking]]:
@@ -451,7 +454,7 @@ class Assessed:
             return
         values = self.system.uncertainty[measure]
         if len(values) > 1 and values.min() == values.max():
-            if self.system.system.role == "baseline":
+            if self.system.system.role == "baseline" or _constant(self.system):
                 return  # a forecast without an uncertainty of its own is expected here
             warnings.warn(
                 ConstantUncertaintyWarning(
@@ -470,6 +473,13 @@ class Assessed:
                 ),
                 stacklevel=2,
             )
+
+
+def _constant(system: Scored) -> bool:
+    """Whether a system gives the same answer to every record: then nobody expects another uncertainty, either."""
+    if system.answers is None:
+        return system.confidence is not None and bool(np.ptp(system.confidence) == 0)
+    return bool((system.answers == system.answers[0]).all())
 
 
 def _retention_values(points: RetentionScores) -> dict[str, float]:

@@ -9,7 +9,7 @@ clusters). `linearised(counts)` gives the scores and their influence [S, U], the
 from which standard errors within a replicate follow (the infinitesimal jackknife; Efron & Tibshirani 1993, Chapter 21).
 """
 
-from shiftbench.scores.resampling.detection import AveragePrecision, Detection
+from shiftbench.scores.resampling.detection import Detection
 from shiftbench.scores.resampling.means import GroupMeans, Means
 from shiftbench.scores.resampling.order import canonical_order
 from shiftbench.scores.resampling.rank_correlation import RankCorrelations
@@ -25,22 +25,33 @@ from shiftbench.scores.resampling.sets import (
     set_area,
     set_curve,
 )
-from shiftbench.scores.resampling.statistic import Joined, Ratio, Root, Statistic, parts_of
+from shiftbench.scores.resampling.statistic import (
+    Joined,
+    OfOrder,
+    Ranked,
+    Ratio,
+    Root,
+    SameOrder,
+    Statistic,
+    parts_of,
+)
 
 __all__ = [
     "DIFFERENCE",
     "PLAIN",
     "REPLICATE_POINTS",
-    "AveragePrecision",
     "Detection",
     "GroupMeans",
     "Joined",
     "Means",
+    "OfOrder",
     "RankCorrelations",
+    "Ranked",
     "Ratio",
     "Resampler",
     "Retention",
     "Root",
+    "SameOrder",
     "Scale",
     "SetRetention",
     "SetScore",

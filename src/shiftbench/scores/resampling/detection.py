@@ -3,99 +3,109 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from shiftbench.check import Flags, Vector
-from shiftbench.scores.ranking import Index, Ranking
-from shiftbench.scores.resampling.statistic import product, summed
+from shiftbench.scores.resampling.statistic import Copies, Ranked, SameOrder, product, summed
 
 
+@dataclass(frozen=True)
 class _Sides:
-    """Weights of shifted and of in-domain records in ascending order of uncertainty, summed over ties."""
+    """Copies of shifted and of in-domain records by tie groups [G], and those of it and all groups before it."""
 
-    def __init__(self, shifted: Flags, ranking: Ranking, unit: Index, units: int) -> None:
-        self.units = units
-        self.starts = ranking.starts
-        self.sizes = None if ranking.starts is None else ranking.sizes()
-        self.unit = unit[ranking.order]
-        self.shifted = shifted[ranking.order].astype(np.float64)
+    found: Vector
+    inside: Vector
+    found_ends: Vector
+    inside_ends: Vector
 
-    def _sides(self, counts: Vector) -> tuple[Vector, Vector]:
-        weights = counts[self.unit]
-        found = weights * self.shifted
-        inside = weights - found
-        if self.starts is None:
-            return found, inside
-        return np.add.reduceat(found, self.starts), np.add.reduceat(inside, self.starts)
+    @property
+    def at_least(self) -> tuple[Vector, Vector]:
+        """The copies of shifted and of in-domain records that are at least so uncertain."""
+        return self.found_ends[-1] - self.found_ends + self.found, self.inside_ends[-1] - self.inside_ends + self.inside
 
 
-class Detection(_Sides):
-    """ROC-AUC of shift detection in replicates: the weighted Mann-Whitney form, ties counting one half."""
+class Detection:
+    """Scores of shift detection in replicates.
 
-    names: tuple[str, ...] = ("roc_auc",)
+    - ROC-AUC: the weighted Mann-Whitney form, ties counting one half.
+    - PR-AUC, if wanted: average precision, the mean over shifted records of the precision at their place.
+
+    Args:
+        shifted: [n] flags of the records. ranked: of the same. average_precision: whether to include PR-AUC.
+    """
+
+    def __init__(self, shifted: Flags, ranked: Ranked, *, average_precision: bool = False) -> None:
+        self.names: tuple[str, ...] = ("roc_auc", "pr_auc") if average_precision else ("roc_auc",)
+        self.ranked = ranked
+        self.shifted = shifted[ranked.ranking.order].astype(np.float64)
 
     def values(self, counts: Vector) -> Vector:
-        """[ROC-AUC]; NaN if a side has no copies."""
-        found, inside = self._sides(counts)
-        return np.array([self._area(found, inside, np.cumsum(inside))])
+        """The scores `names`; NaN if a side has no copies."""
+        return SameOrder(self).values(counts)
 
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
-        """[ROC-AUC] and its influence [1, U]: the placement of each record among the other side."""
-        found, inside = self._sides(counts)
-        below = np.cumsum(inside)
-        area = self._area(found, inside, below)
-        shifted, within = float(found.sum()), float(below[-1])
+        """The scores `names` and their influence [S, U]."""
+        return SameOrder(self).linearised(counts)
+
+    def values_of(self, copies: Copies, counts: Vector) -> Vector:
+        """The same, given the copies."""
+        sides = self._sides(copies)
+        scores = [_area(sides)]
+        if len(self.names) > 1:
+            scores.append(_average(sides.found, *sides.at_least))
+        return np.array(scores)
+
+    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Vector]:
+        """The same, given the copies."""
+        sides = self._sides(copies)
+        found = [self._area_influence(sides)]
+        if len(self.names) > 1:
+            found.append(self._average_influence(sides))
+        scores, slopes = zip(*found, strict=True)
+        nothing = np.zeros(self.ranked.units)
+        influence = [
+            nothing if slope is None else summed(self.ranked.unit, slope, self.ranked.units) for slope in slopes
+        ]
+        return np.array(scores), np.array(influence)
+
+    def _sides(self, copies: Copies) -> _Sides:
+        found = self.ranked.grouped(copies.weights * self.shifted)
+        found_ends = np.cumsum(found)
+        return _Sides(found, copies.groups - found, found_ends, copies.ends - found_ends)
+
+    def _area_influence(self, sides: _Sides) -> tuple[float, Vector | None]:
+        """ROC-AUC and its slope [n]: the placement of each record among the other side."""
+        area = _area(sides)
+        shifted, within = float(sides.found_ends[-1]), float(sides.inside_ends[-1])
         if not (shifted and within):
-            return np.array([area]), np.zeros((1, self.units))
-        above = shifted - np.cumsum(found) + 0.5 * found
-        beaten = below - 0.5 * inside
-        if self.sizes is not None:
-            above, beaten = np.repeat(above, self.sizes), np.repeat(beaten, self.sizes)
-        slope = np.where(self.shifted > 0, (beaten / within - area) / shifted, (above / shifted - area) / within)
-        return np.array([area]), summed(self.unit, slope, self.units)[None]
+            return area, None
+        above = self.ranked.spread(shifted - sides.found_ends + 0.5 * sides.found)
+        beaten = self.ranked.spread(sides.inside_ends - 0.5 * sides.inside)
+        return area, np.where(self.shifted > 0, (beaten / within - area) / shifted, (above / shifted - area) / within)
 
-    @staticmethod
-    def _area(found: Vector, inside: Vector, below: Vector) -> float:
-        pairs = float(found.sum()) * float(below[-1])
-        return product(found, below - 0.5 * inside) / pairs if pairs else np.nan
-
-
-class AveragePrecision(_Sides):
-    """PR-AUC of shift detection in replicates: the mean over shifted records of the precision at their place."""
-
-    names: tuple[str, ...] = ("pr_auc",)
-
-    def values(self, counts: Vector) -> Vector:
-        """[average precision]; NaN if a side has no copies."""
-        found, inside = self._sides(counts)
-        return np.array([self._average(found, *self._at_least(found, inside))])
-
-    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
-        """[average precision] and its influence [1, U]: a record adds its own precision if it is shifted, and changes
-        that of all that are no more uncertain."""
-        found, inside = self._sides(counts)
-        true, false = self._at_least(found, inside)
-        average = self._average(found, true, false)
+    def _average_influence(self, sides: _Sides) -> tuple[float, Vector | None]:
+        """PR-AUC and its slope [n]: a record adds its own precision if it is shifted, and changes that of all that are
+        no more uncertain."""
+        true, false = sides.at_least
+        average = _average(sides.found, true, false)
         if not math.isfinite(average):
-            return np.array([average]), np.zeros((1, self.units))
+            return average, None
         both = true + false
-        share = np.divide(found, both**2, out=np.zeros_like(both), where=both > 0)
-        precision = np.divide(true, both, out=np.zeros_like(both), where=both > 0)
-        gain, loss = np.cumsum(share * false), np.cumsum(share * true)
-        if self.sizes is not None:
-            precision, gain, loss = (np.repeat(each, self.sizes) for each in (precision, gain, loss))
-        slope = np.where(self.shifted > 0, precision + gain - average, -loss) / true[0]
-        return np.array([average]), summed(self.unit, slope, self.units)[None]
+        share = np.divide(sides.found, both**2, out=np.zeros_like(both), where=both > 0)
+        precision = self.ranked.spread(np.divide(true, both, out=np.zeros_like(both), where=both > 0))
+        gain, loss = (self.ranked.spread(np.cumsum(share * side)) for side in (false, true))
+        return average, np.where(self.shifted > 0, precision + gain - average, -loss) / true[0]
 
-    @staticmethod
-    def _at_least(found: Vector, inside: Vector) -> tuple[Vector, Vector]:
-        """The weights of shifted and of in-domain records that are at least so uncertain."""
-        return np.cumsum(found[::-1])[::-1], np.cumsum(inside[::-1])[::-1]
 
-    @staticmethod
-    def _average(found: Vector, true: Vector, false: Vector) -> float:
-        if not (true[0] > 0 and false[0] > 0):
-            return np.nan
-        both = true + false
-        return product(found, np.divide(true, both, out=np.zeros_like(both), where=both > 0)) / float(true[0])
+def _area(sides: _Sides) -> float:
+    pairs = float(sides.found_ends[-1]) * float(sides.inside_ends[-1])
+    return product(sides.found, sides.inside_ends - 0.5 * sides.inside) / pairs if pairs else np.nan
+
+
+def _average(found: Vector, true: Vector, false: Vector) -> float:
+    if not (true[0] > 0 and false[0] > 0):
+        return np.nan
+    both = true + false
+    return product(found, np.divide(true, both, out=np.zeros_like(both), where=both > 0)) / float(true[0])

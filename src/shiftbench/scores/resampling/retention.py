@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from shiftbench.check import Flags, Vector
-from shiftbench.scores.ranking import Index, Ranking
+from shiftbench.scores.ranking import Ranking
 from shiftbench.scores.resampling.slopes import Draw, Slopes
-from shiftbench.scores.resampling.statistic import product
+from shiftbench.scores.resampling.statistic import Copies, Ranked, SameOrder, product
 from shiftbench.scores.retention import Rule, harmonic, normalised_f1_quiet, settled
 from shiftbench.scores.selective import HALF, gain
 
@@ -30,21 +30,21 @@ class Retention:
 
     Args:
         errors: [n] of the records of a subset. good: [n] acceptable flags, or None for no F1.
-        ranking: of the same n records. unit: [n] the unit of each. units: U of the whole data. rejection: whether to
-            include the rejection ratio (as a share), at the cost of a second pass in the order of the errors.
+        ranked: the same n records in rank order, with their units.
+        rejection: whether to include the rejection ratio (as a share), at the cost of a second pass in the order of the
+            errors.
         selective: whether to include the areas of `scores.selective` as well, in the same two passes.
     """
 
     def __init__(
-        self, errors: Vector, good: Flags | None, ranking: Ranking, unit: Index, units: int, *, rule: Rule,
-        rejection: bool = False, selective: bool = False,
+        self, errors: Vector, good: Flags | None, ranked: Ranked, *, rule: Rule, rejection: bool = False,
+        selective: bool = False,
     ) -> None:  # fmt: skip
+        order = ranked.ranking.order
         self.rule = rule
-        self.units = units
-        self.starts = ranking.starts
-        self.unit = unit[ranking.order]
-        self.errors = errors[ranking.order]
-        self.good = None if good is None else good[ranking.order].astype(np.float64)
+        self.ranked = ranked
+        self.errors = errors[order]
+        self.good = None if good is None else good[order].astype(np.float64)
         self.names: tuple[str, ...] = (
             ("r_auc",) if good is None else ("r_auc", "f1_auc", "f1_auc_normalised", "f1_at_95")
         )
@@ -57,12 +57,22 @@ class Retention:
                 self._accurate = 1.0 if bool(((errors == 0) | (errors == 1)).all()) else math.nan
                 self.selective = ("aurc", "e_aurc", "augrc", "prr", "prr_50", "auarc")
                 self.names += self.selective
-            self._best = Retention(errors, None, Ranking.of(errors), unit, units, rule=rule)
+            unit = np.empty_like(ranked.unit)
+            unit[order] = ranked.unit
+            self._best = Retention(errors, None, Ranked.of(Ranking.of(errors), unit, ranked.units), rule=rule)
         self._table = np.zeros(1)
 
     def values(self, counts: Vector) -> Vector:
         """The scores `names`."""
-        draw = self._draw(counts)
+        return SameOrder(self).values(counts)
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """The scores `names` and their influence [S, U]."""
+        return SameOrder(self).linearised(counts)
+
+    def values_of(self, copies: Copies, counts: Vector) -> Vector:
+        """The same, given the copies."""
+        draw = self._draw(copies)
         if draw is None:
             return np.full(len(self.names), np.nan)
         scores = self._scores(draw)
@@ -72,12 +82,12 @@ class Retention:
             (scores, self._against(self._best._areas(counts, risks=bool(self.selective)), draw, scores[0]))
         )
 
-    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
-        """The scores `names` and their influence [S, U]."""
-        draw = self._draw(counts)
+    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Vector]:
+        """The same, given the copies."""
+        draw = self._draw(copies)
         if draw is None:
             nothing = np.full(len(self.names), np.nan)
-            return nothing, np.full((len(self.names), self.units), np.nan)
+            return nothing, np.full((len(self.names), self.ranked.units), np.nan)
         scores = self._scores(draw)
         slopes = self._slopes
         rough = slopes.draw(counts)
@@ -95,19 +105,14 @@ class Retention:
 
     @cached_property
     def _slopes(self) -> Slopes:
-        return Slopes(self.errors, self.good, self.starts, self.unit, self.units)
+        return Slopes(self.errors, self.good, self.ranked)
 
-    def _draw(self, counts: Vector) -> Draw | None:
-        weights = counts[self.unit]
-        copies = self._grouped(weights)
-        ends = np.cumsum(copies)
-        if ends[-1] == 0:
+    def _draw(self, copies: Copies) -> Draw | None:
+        if copies.n == 0:
             return None
-        good = None if self.good is None else self._grouped(weights * self.good)
-        return Draw(copies, ends, self._grouped(weights * self.errors), good)
-
-    def _grouped(self, values: Vector) -> Vector:
-        return values if self.starts is None else np.add.reduceat(values, self.starts)
+        grouped = self.ranked.grouped
+        good = None if self.good is None else grouped(copies.weights * self.good)
+        return Draw(copies.groups, copies.ends, grouped(copies.weights * self.errors), good)
 
     # --- scores
 
@@ -116,16 +121,12 @@ class Retention:
         return np.array([area] if draw.good is None else [area, *self._f1(draw, draw.good)])
 
     def _error_area(self, draw: Draw, rule: Rule | None = None) -> float:
-        n = draw.n
-        total = float(draw.sums.sum())
-        # N - s - (n_g - 1)/2 = (N + 1/2) - (end - n_g/2)
-        middles = product(draw.sums, draw.ends) - 0.5 * product(draw.sums, draw.copies)
-        points = ((n + 0.5) * total - middles) / n
-        return points / (n + 1.0) if (rule or self.rule) == "published" else (points - 0.5 * total / n) / n
+        n, points = draw.n, draw.points
+        return points / (n + 1.0) if (rule or self.rule) == "published" else (points - 0.5 * draw.total / n) / n
 
     def _areas(self, counts: Vector, *, risks: bool) -> tuple[float, float, float]:
         """R-AUC of a replicate with copies and, if wanted, the two areas of `_risk_areas`."""
-        draw = self._draw(counts)
+        draw = self._draw(self.ranked.copies(counts))
         assert draw is not None
         return self._error_area(draw), *(self._risk_areas(draw) if risks else (math.nan, math.nan))
 
@@ -142,9 +143,12 @@ class Retention:
         """AURC, and the mean of the mean errors of k retained copies where at most half are rejected."""
         n, ends = draw.n, draw.ends
         table = self._harmonic_sums(n + 1)
-        share = self.errors if self.starts is None else draw.sums / np.maximum(draw.copies, 1.0)
-        rise = np.diff(table[ends.astype(np.intp)], prepend=table[0])
-        total = harmonic(n) * float(draw.sums.sum())
+        share = self.errors if self.ranked.ranking.starts is None else draw.sums / np.maximum(draw.copies, 1.0)
+        reached = table[draw.places]
+        rise = np.empty_like(reached)
+        rise[0] = reached[0] - table[0]
+        np.subtract(reached[1:], reached[:-1], out=rise[1:])
+        total = harmonic(n) * draw.total
         # Where at most half are rejected, all copies before that have the weight of the last one of them.
         kept = max(int(HALF * n), 1)
         below = n - kept
@@ -171,8 +175,8 @@ class Retention:
         if acceptable == 0:
             return 0.0, np.nan, 0.0
         prefix = self._harmonic_sums(n + acceptable + 1)[acceptable:]
-        sums = prefix[draw.ends.astype(np.intp)]
-        share = self.good if self.starts is None else good / np.maximum(draw.copies, 1.0)
+        sums = prefix[draw.places]
+        share = self.good if self.ranked.ranking.starts is None else good / np.maximum(draw.copies, 1.0)
         assert share is not None
         late = product(share[1:], np.diff(sums)) + share[0] * (sums[0] - prefix[0])
         total = 2.0 * (acceptable * harmonic(n + acceptable) - late)

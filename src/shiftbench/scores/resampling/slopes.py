@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shiftbench.check import Vector
 from shiftbench.scores.grouping import distinct
 from shiftbench.scores.ranking import Index
-from shiftbench.scores.resampling.statistic import product, summed
+from shiftbench.scores.resampling.statistic import Ranked, product, summed
 
 STRETCHES = 256  # of the ranks, at whose middles derivatives are taken
 
@@ -29,10 +30,27 @@ class Draw:
         """The number of copies."""
         return round(float(self.ends[-1]))
 
+    @cached_property
+    def total(self) -> float:
+        """The sum of errors."""
+        return float(self.sums.sum())
+
     @property
     def mean(self) -> float:
         """The mean error."""
-        return float(self.sums.sum() / self.n)
+        return self.total / self.n
+
+    @cached_property
+    def places(self) -> Index:
+        """The cumulative copies as places in a table."""
+        return self.ends.astype(np.intp)
+
+    @cached_property
+    def points(self) -> float:
+        """The sum of the points c_0 … c_N of the error-retention curve."""
+        # N - s - (n_g - 1)/2 = (N + 1/2) - (end - n_g/2)
+        middles = product(self.sums, self.ends) - 0.5 * product(self.sums, self.copies)
+        return ((self.n + 0.5) * self.total - middles) / self.n
 
 
 class Slopes:
@@ -43,11 +61,11 @@ class Slopes:
     compared with its score.
 
     Args:
-        errors, good, unit: [n] in rank order. starts: [G] first positions of the tie groups, or None. units: U.
+        errors, good: [n] in rank order. ranked: of the same records.
     """
 
-    def __init__(self, errors: Vector, good: Vector | None, starts: Index | None, unit: Index, units: int) -> None:
-        n = len(errors)
+    def __init__(self, errors: Vector, good: Vector | None, ranked: Ranked) -> None:
+        n, starts, units, unit = len(errors), ranked.ranking.starts, ranked.units, ranked.unit
         first = np.arange(n) if starts is None else np.repeat(starts, np.diff(starts, append=n))
         cells, cell = distinct(first * STRETCHES // n * units + unit)
         stretch, self.unit = np.divmod(cells, units)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from shiftbench.check import Flags, Vector
-from shiftbench.scores.ranking import Index
+from shiftbench.scores.ranking import Index, Ranking
 
 
 def summed(index: Index, values: Vector, size: int) -> Vector:
@@ -33,6 +34,86 @@ class Statistic(Protocol):
     def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
         """The scores [S] and their influence [S, U]."""
         ...
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The copies in a replicate of records in rank order: of each record [n], of each tie group [G], and of it and all
+    groups before it [G]."""
+
+    weights: Vector
+    groups: Vector
+    ends: Vector
+
+    @property
+    def n(self) -> int:
+        """The number of copies."""
+        return round(float(self.ends[-1]))
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Records in rank order with their units, which statistics of the same order share.
+
+    ranking: of n records. unit: [n] the unit of each, in rank order. units: U.
+    """
+
+    ranking: Ranking
+    unit: Index
+    units: int
+
+    @classmethod
+    def of(cls, ranking: Ranking, unit: Index, units: int) -> Ranked:
+        """unit: [n] of each record, in the order of the records."""
+        return cls(ranking, unit[ranking.order], units)
+
+    def copies(self, counts: Vector) -> Copies:
+        """The copies of a replicate."""
+        weights = counts[self.unit]
+        groups = self.grouped(weights)
+        return Copies(weights, groups, np.cumsum(groups))
+
+    def grouped(self, values: Vector) -> Vector:
+        """Sums [G] over tie groups of values [n] in rank order."""
+        return values if self.ranking.starts is None else np.add.reduceat(values, self.ranking.starts)
+
+    def spread(self, values: Vector) -> Vector:
+        """Values [G] of tie groups, repeated for each of their records [n]."""
+        return values if self.ranking.starts is None else np.repeat(values, self.ranking.sizes())
+
+
+class OfOrder(Protocol):
+    """Scores of replicates that need the copies in one order, whoever made these."""
+
+    names: tuple[str, ...]
+    ranked: Ranked
+
+    def values_of(self, copies: Copies, counts: Vector) -> Vector:
+        """The scores [S]."""
+        ...
+
+    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Vector]:
+        """The scores [S] and their influence [S, U]."""
+        ...
+
+
+class SameOrder:
+    """Statistics of one order as one: the copies of a replicate are made once for all."""
+
+    def __init__(self, *parts: OfOrder) -> None:
+        self.parts = parts
+        self.names = tuple(name for part in parts for name in part.names)
+
+    def values(self, counts: Vector) -> Vector:
+        """The scores of all parts, [S]."""
+        copies = self.parts[0].ranked.copies(counts)
+        return np.concatenate([part.values_of(copies, counts) for part in self.parts])
+
+    def linearised(self, counts: Vector) -> tuple[Vector, Vector]:
+        """The scores of all parts, [S], and their influence [S, U]."""
+        copies = self.parts[0].ranked.copies(counts)
+        values, influence = zip(*(part.linearised_of(copies, counts) for part in self.parts), strict=True)
+        return np.concatenate(values), np.concatenate(influence)
 
 
 class Root:
