@@ -12,11 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from shiftbench.assessment import assess
 from shiftbench.methods import presets
 from shiftbench.pipeline import leak
 from shiftbench.report import canvas
-from shiftbench.scores.intervals import Settings
+from shiftbench.scores import intervals
 from shiftbench.tracks.motion.baselines import presets as motion
 from shiftbench.tracks.power import baselines as power
 from shiftbench.tracks.translation import study as translation
@@ -59,9 +58,12 @@ def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canvas, "write_svg", lambda _, target: target.write(BLANK["svg"].decode()))
 
 
-def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals of reports that are built from now on come from few replicates."""
-    build = assess.build
-    monkeypatch.setattr(
-        assess, "build", lambda data, options: build(data, replace(options, intervals=Settings(replicates=20)))
-    )
+def few_replicates(monkeypatch: pytest.MonkeyPatch, count: int = 20) -> None:
+    """Intervals come from few replicates from now on, whatever the options say."""
+    bootstrap = intervals.bootstrap
+
+    def short(statistics: Any, resampler: Any, settings: intervals.Settings, **given: Any) -> intervals.Bootstrap:
+        fewer = replace(settings, replicates=min(count, settings.replicates))
+        return bootstrap(statistics, resampler, fewer, **given)
+
+    monkeypatch.setattr(intervals, "bootstrap", short)

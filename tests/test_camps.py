@@ -9,9 +9,16 @@ import shiftbench
 from shiftbench.assessment import camps, scored
 from shiftbench.ensembles import Categorical, Gaussian, Means
 from shiftbench.report.front import screen
+from tests import small_presets
 
 N = 400
 SHIFTED = np.arange(N) % 2 == 1
+
+
+@pytest.fixture(autouse=True)
+def _few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whom cautions tell does not depend on intervals."""
+    small_presets.few_replicates(monkeypatch)
 
 
 def members(rng: np.random.Generator, count: int = 10) -> np.ndarray:

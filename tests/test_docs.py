@@ -1,9 +1,9 @@
 """What the documentation shows is run: Python blocks, commands, docstring examples; and its links lead somewhere.
 
 The blocks of a page are run in order in one folder and one namespace, as a reader would; those with a title are files.
-A command runs as it is written, only with fewer rows, members and replicates, and its pictures are blank; one below a
-line `# needs: real data` is parsed but not run. One that stands on several pages and reads the same files there runs
-once; others get what it made.
+A command runs as it is written, only with fewer rows, members and replicates, and its pictures are blank; so does
+Python with as few replicates. A command below a line `# needs: real data` is parsed but not run. One that stands on
+several pages and reads the same files there runs once; others get what it made.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from shiftbench.metrics.conformal import RULES
 from shiftbench.scores.metric import METRICS
 from shiftbench.tracks import TRACKS
 from shiftbench.tracks import track as track_of
+from tests import small_presets
 from tests.forked import Commands
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -170,6 +171,8 @@ def one_thread() -> Iterator[None]:
 def test_every_block_of_a_page_runs_in_order(page, table, memory, tmp_path, monkeypatch):
     for registry in (METRICS, MEASURES, RULES, FORMS):  # what a page registers is gone afterwards
         monkeypatch.setattr(registry, "_held", dict(registry))
+    small_presets.few_replicates(monkeypatch, 50)
+    small_presets.blank_pictures(monkeypatch)
     shutil.copytree(table, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     for _, file, text in FENCE.findall(page.read_text("utf-8")):
