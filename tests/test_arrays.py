@@ -10,11 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris, load_linnerud
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import shiftbench
 from shiftbench import Categorical, Gaussian, Options, assess, assess_predictions
-from shiftbench.errors import ArrayError, ShiftbenchError, ShiftbenchWarning
+from shiftbench.errors import ArrayError, ConstantUncertaintyWarning, ShiftbenchError, ShiftbenchWarning
 from shiftbench.metrics import regression
 from shiftbench.scores.intervals import Settings
 
@@ -68,6 +69,40 @@ def test_numbers_without_an_uncertainty_are_a_baseline_beside_the_models(table):
     }  # fmt: skip
     expected = np.sqrt(np.mean((table["y"] - table["m0"]) ** 2))
     assert scores(report)["last year", "full", "rmse", ""] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_classes_without_probabilities_are_a_baseline_and_so_are_shares_of_classes(rng, named):
+    x = rng.normal(size=(N, 2))
+    names = np.array(["dry", "wet"]) if named else np.array([0, 1])
+    targets = pd.Series(names[(x[:, 0] + rng.normal(size=N) > 0).astype(int)], index=ROWS)
+    model = Categorical.from_members(RandomForestClassifier(5, random_state=0).fit(x, targets), x).labelled(ROWS)
+    shares = Categorical.from_members(DummyClassifier(strategy="prior").fit(x, targets), x).labelled(ROWS)
+    rule = pd.Series(names[(x[:, 1] > 0).astype(int)], index=ROWS)
+    given = {"forest": model, "shares": shares, "rule": rule.sample(frac=1, random_state=0)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConstantUncertaintyWarning)  # nothing red for what is constant by its nature
+        report = assess_predictions(targets, given, shifted=pd.Series(x[:, 0] > 0.4, index=ROWS), options=FEW)
+    assert {system.name: system.role for system in report.systems if system.role != "single"} == {
+        "forest": "ensemble", "shares": "baseline", "rule": "baseline",
+    }  # fmt: skip
+    assert scores(report)["rule", "full", "accuracy", ""] == pytest.approx(np.mean(targets == rule))
+    assert not any(system == "rule" and metric in ("nll", "ece", "r_auc") for system, _, metric, _ in scores(report))
+    assert "rule" in report.to_html()
+
+
+@pytest.mark.parametrize(
+    ("beside", "values", "told"),
+    [
+        (True, ["fog"] * N, r"classes of the other predictions, 'a', 'b', found 'fog'.*DummyClassifier"),
+        (True, np.ones((N, 2)), "expected one class for each record"),
+        (False, ["a"] * N, r"'m': expected numbers, found text such as 'a'.*Categorical\.from_members"),
+    ],
+)
+def test_classes_that_are_no_baseline_are_told_how_to_be_given(beside, values, told):
+    model = {"ours": Categorical(np.full((2, N, 2), 0.5), ("a", "b"))} if beside else {}
+    with pytest.raises(ArrayError, match=told):
+        quietly(["a"] * N, {**model, "m": values})
 
 
 def test_everything_with_labels_is_lined_up_by_them(table, rng):
@@ -135,8 +170,8 @@ def test_predictions_that_do_not_fit_the_targets_are_refused(table):
         ({"a" * 2000: ensemble}, "predictions: expected names of 1 to 1,000 characters, found one of 2,000"),
         ({"a\ud800": ensemble}, r"predictions: expected names in Unicode, found half a character in 'a\\ud800'"),
         ({"a": ensemble.select(slice(9))}, "predictions 'a': expected 240 records like the targets, found 9"),
-        ({"a": ensemble, "b": Categorical(np.full((1, N, 2), 0.5))}, "expected numbers of all or classes of all"),
-        ({"a": ensemble, "b": ["hot"] * N}, "predictions 'b': expected numbers, found dtype <U3"),
+        ({"a": ensemble, "b": Categorical(np.full((1, N, 2), 0.5))}, "expected ensembles of numbers or of class"),
+        ({"a": ensemble, "b": ["hot"] * N}, "predictions 'b': expected numbers, found text such as 'hot'"),
     ):
         with pytest.raises(ArrayError, match=message):
             quietly(table["y"], predictions)

@@ -378,6 +378,20 @@ def test_calibration_files_that_do_not_fit_those_compared(
     assert told in said.err
 
 
+def test_a_file_to_calibrate_on_in_another_form_is_the_one_that_is_named(
+    shiftbench: Shiftbench, tmp_path: Path
+) -> None:
+    values = {"id": range(40), "target": range(40)}
+    ends = {"low": [n - 1.0 for n in range(40)], "high": [n + 1.0 for n in range(40)]}
+    pl.DataFrame({**values, "q0.05": ends["low"], "q0.95": ends["high"]}).write_csv(tmp_path / "quant.csv")
+    other = pl.DataFrame({**values, "lower_80": ends["low"], "upper_80": ends["high"]})
+    other.with_columns(pl.col("id") + 100).write_csv(tmp_path / "intv.csv")
+    said = shiftbench("assess", "quant.csv", "--calibration", "intv.csv", *QUICK)
+    assert said.code == 2
+    assert "intv.csv (--calibration): expected the columns of quant.csv, found no 'q0.05', 'q0.95'." in said.err
+    assert "NaN" not in said.err
+
+
 def test_predictions_are_calibrated_on_a_further_predictions_file(shiftbench: Shiftbench, tmp_path: Path) -> None:
     frame = table(**CALIBRATED).with_columns(dev=pl.col("part") == "dev")
     frame.write_parquet(tmp_path / "truth.parquet")

@@ -100,7 +100,8 @@ def assess_predictions(
     Args:
         targets: [N] numbers, or classes as the predictions name them (without names: 0 … C-1).
         predictions: what a model predicts, as an ensemble (`Gaussian.from_members`, `Categorical.from_members`), or
-            several by name. Numbers [N] are a baseline without an uncertainty: a forecast, the value of last year.
+            several by name. Numbers [N] are a baseline without an uncertainty: a forecast, the value of last year;
+            beside class probabilities classes [N] are, named like the targets: the most frequent one, a rule.
         threshold: the largest acceptable squared error; without it there are no F1 scores. Not for classes.
         shifted, clusters, slices, progress: as in `assess`; slices may be a list of names of columns of `table`, too.
         table: the columns [N] of the records (pandas, polars, or name → values), shown where the report lists records.
@@ -126,9 +127,9 @@ def assess_predictions(
     argument.callback("progress", progress)
     named = predictions if isinstance(predictions, Mapping) else {"model": predictions}
     _require_names("predictions", named)
-    baselines = {name for name, each in named.items() if not isinstance(each, Ensemble)}
+    baselines = {name for name, each in named.items() if not isinstance(each, Ensemble) or _is_constant(each)}
     groups = {
-        "predictions": {name: _point(name, each) if name in baselines else each for name, each in named.items()},
+        "predictions": _ensembles(named),
         "slices": _columns("slices", _named_in(table, slices)),
         "table": _columns("table", table),
     }
@@ -144,7 +145,8 @@ def assess_predictions(
     else:
         unit = argument.text("unit", unit) or chosen.target_unit
         own = {"task": "regression", "error_name": "squared error", "target_unit": unit, "error_unit": squared(unit)}
-    systems = [_scored(name, each, truth, is_baseline=name in baselines) for name, each in found.items()]
+    given = {name for name, each in named.items() if not isinstance(each, Ensemble)}
+    systems = [_scored(k, each, truth, is_baseline=k in baselines, is_plain=k in given) for k, each in found.items()]
     target = str(getattr(targets, "name", None) or "target")
     if target != "target" and chosen.title == Options.title:
         own["title"] = target
@@ -281,8 +283,54 @@ def _same_groups(values: pl.Series, codes: npt.NDArray[np.int64]) -> bool:
     )
 
 
+def _is_constant(ensemble: Ensemble) -> bool:
+    """Whether a model gives every record the same class probabilities: shares of classes, whatever the record."""
+    if not isinstance(ensemble, Categorical) or ensemble.members > 1:
+        return False
+    return bool((ensemble.probabilities == ensemble.probabilities[:, :1]).all())
+
+
+def _ensembles(named: Mapping[str, Any]) -> dict[str, Ensemble]:
+    """Predictions as ensembles: numbers, or beside class probabilities classes, as one member."""
+    probabilities = next((each for each in named.values() if isinstance(each, Categorical)), None)
+    found: dict[str, Ensemble] = {}
+    for name, each in named.items():
+        if isinstance(each, Ensemble):
+            found[name] = each
+        elif probabilities is None:
+            found[name] = _point(name, each)
+        else:
+            found[name] = _certain(name, each, probabilities)
+    return found
+
+
+def _certain(name: str, values: Any, like: Categorical) -> Categorical:
+    """Classes [N], named as those of a model, as its only possible ones, with their index."""
+    array = check.as_array(f"predictions {name!r}", values, "classes")
+    if array.ndim != 1:
+        raise ArrayError(f"predictions {name!r}: expected one class for each record, found shape {array.shape}.")
+    known = like.classes or tuple(range(like.probabilities.shape[-1]))
+    places, labels = {label: place for place, label in enumerate(known)}, array.tolist()
+    if unknown := [
+        label for label in dict.fromkeys(check.names(f"predictions {name!r}", labels)) if label not in places
+    ]:
+        shown, names = (", ".join(map(repr, [*each][:MOST_LISTED])) for each in (unknown, known))
+        raise ArrayError(
+            f"predictions {name!r}: expected classes of the other predictions, {names}, found {shown}. Name classes as "
+            "they do; for shares of classes give Categorical.from_members(DummyClassifier(…).fit(…), records)."
+        )
+    rows = np.eye(len(known))[[places[label] for label in labels]]
+    return Categorical(rows[None], known).labelled(check.row_labels(values))
+
+
 def _point(name: str, values: Any) -> Means:
     """Numbers [N] as the only member of an ensemble, with their index."""
+    array = check.as_array(f"predictions {name!r}", values, "values")
+    if array.dtype.kind in "OUST" and any(isinstance(label, str) for label in array.ravel().tolist()):
+        raise ArrayError(
+            f"predictions {name!r}: expected numbers, found text such as {quoted(str(array.ravel()[0]))}. Classes are "
+            "a baseline beside class probabilities: give those of a model, too, with Categorical.from_members."
+        )
     return Means(check.vector(f"predictions {name!r}", values)[None]).labelled(check.row_labels(values))
 
 
@@ -302,14 +350,17 @@ def _require_same_records(targets: Any, found: Mapping[str, Ensemble]) -> int:
 def _are_classes(found: Mapping[str, Ensemble]) -> bool:
     kinds = {isinstance(each, Categorical) for each in found.values()}
     if len(kinds) > 1:
-        raise ArrayError("predictions: expected numbers of all or classes of all, found both. Make two reports.")
+        raise ArrayError(
+            "predictions: expected ensembles of numbers or of class probabilities, found both. Make two reports."
+        )
     return kinds == {True}
 
 
-def _scored(name: str, ensemble: Ensemble, targets: Any, *, is_baseline: bool) -> Scored:
+def _scored(name: str, ensemble: Ensemble, targets: Any, *, is_baseline: bool, is_plain: bool) -> Scored:
     role: Role = "baseline" if is_baseline else "ensemble" if ensemble.members > 1 else "model"
     truth = _class_indices(ensemble, targets) if isinstance(ensemble, Categorical) else targets
-    return scored.predicted(name, ensemble, truth, role=role)
+    found = scored.predicted(name, ensemble, truth, role=role)
+    return scored.without_probabilities(found) if is_plain and isinstance(ensemble, Categorical) else found
 
 
 def _class_indices(ensemble: Categorical, targets: Any) -> npt.NDArray[np.int64]:

@@ -20,7 +20,13 @@ def file_of(text: str | None) -> Path | None:
 
 
 def below(
-    frame: pl.DataFrame, other: pl.DataFrame, roles: Collection[str], *, id_column: str | None, where: tuple[str, str]
+    frame: pl.DataFrame,
+    other: pl.DataFrame,
+    roles: Collection[str],
+    *,
+    needed: Collection[str] = (),
+    id_column: str | None,
+    where: tuple[str, str],
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows of both tables, those of `other` last and with its common columns only, and the columns of `frame`
     that have no counterpart of their kind.
@@ -29,6 +35,7 @@ def below(
         frame: the records to score.
         other: those to calibrate on.
         roles: columns of `frame` that mean something; `other` may lack some of them, but not have another kind.
+        needed: those of them that `other` may not lack: target and predictions.
         id_column: that of the ids; None for row numbers.
         where: what messages call the two.
 
@@ -42,6 +49,12 @@ def below(
         for name in roles
         if name in other.columns and name not in alike
     ]
+    if gone := [name for name in roles if name not in other.columns and name in needed]:
+        problems.append(
+            f"{where[1]}: expected the columns of {where[0]}, found no {', '.join(map(repr, gone[:MOST_LISTED]))}"
+            f"{f' and {len(gone) - MOST_LISTED} more' * (len(gone) > MOST_LISTED)}. Give predictions of the same model "
+            "in the same form."
+        )
     if id_column in alike:
         common = other[id_column].filter(other[id_column].is_in(frame[id_column].implode()))
         if len(common):

@@ -153,6 +153,11 @@ class Columns:
         """The columns that describe the records beside those with a role."""
         return features_of(frame, [*self.roles(frame), *tables.expand(self.drop, frame.columns, what="column to drop")])
 
+    @property
+    def told(self) -> set[str]:
+        """The columns of targets, errors and predictions."""
+        return {*filter(None, (self.error, self.target, self.answer)), *self.uncertainty, *self.parts}
+
     def roles(self, frame: pl.DataFrame) -> list[str]:
         """The columns of `frame` that mean something here."""
         calibrating = self.calibration or ""

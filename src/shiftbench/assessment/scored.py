@@ -455,6 +455,16 @@ def classification(
     )
 
 
+def without_probabilities(found: Scored) -> Scored:
+    """Classes that were given without probabilities: what needs these, or an uncertainty, is left out."""
+    system = replace(found.system, measure="", measures=())
+    means = {"accuracy": found.means["accuracy"]}
+    nothing = {"": np.zeros(len(found.errors))}
+    return replace(
+        found, system=system, uncertainty=nothing, means=means, confidence=None, regions=None, notes=(), cautions=()
+    )
+
+
 def _never_seen(ensemble: Categorical) -> Iterator[str]:
     """A note on classes to which some members, but not all, give probability 0 for every record."""
     zero = np.asarray(~ensemble.probabilities.any(axis=1))  # [M, C]

@@ -112,7 +112,14 @@ def _calibrated_on(file: Path, frame: pl.DataFrame, columns: Columns, *, name: s
     if found.shifted and found.shifted not in other.columns:  # they are all in-domain
         frame = frame.with_columns(pl.col(found.shifted).cast(pl.String))
         other = other.with_columns(pl.lit("0").alias(found.shifted))
-    whole, apart = calibration.below(frame, other, found.roles(frame), id_column=found.id, where=(where, file.name))
+    whole, apart = calibration.below(
+        frame,
+        other,
+        found.roles(frame),
+        needed=found.told,
+        id_column=found.id,
+        where=(where, f"{file.name} (--calibration)"),
+    )
     system = read(whole, replace(own, drop=(*own.drop, *apart)), name=name, where=where)
     if system.records.source is not None and not system.records.source.features.columns:
         undescribed = f"{file.name}: no column that describes records is in {where}, too"
