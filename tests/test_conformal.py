@@ -431,7 +431,7 @@ def test_the_first_screen_tells_of_conformal_intervals_where_these_are_better(rn
     split, weighted = (100 * coverage(report, rule, "shifted") for rule in ("split", "weighted"))
     told = intervals_sentence(report)
     own = 100 * report.score("coverage_90", system="ours 0", split="eval", subset="shifted").value
-    widths = re.search(r"Conformal ones calibrated on dev_in contain (.*)\.$", told)
+    widths = re.search(r"Conformal intervals calibrated on dev_in contain (.*)\.$", told)
     assert widths is not None
     shares = rf"{split:.1f} % on shifted data \((.*) wide\), weighted for the shift {weighted:.1f} % \((.*)\)"
     widths = re.fullmatch(rf"{shares}, instead of {own:.1f} % \((.*)\)", widths[1])
@@ -451,17 +451,16 @@ def test_the_first_screen_tells_of_endless_intervals(rng):
     assert "weighted" in intervals_sentence(report)
     inside, shifted = (100 * coverage(report, "split", side) for side in ("in", "shifted"))
     assert intervals_sentence(replace(report, scores=tuple(endless))).endswith(
-        f"Conformal ones calibrated on dev_in contain {inside:.1f} % in-domain, but {shifted:.1f} % on shifted data; "
-        "weighted for the shift they would be infinite for some records."
+        f"Conformal intervals calibrated on dev_in contain {inside:.1f} % in-domain, but "
+        f"{shifted:.1f} % on shifted data; weighted for the shift they would be infinite for some records."
     )
 
 
 def test_the_first_screen_tells_where_they_mend_the_in_domain_side_alone(rng):
     report = run(rng, features=False)  # on shifted data, split intervals are no better
     inside, shifted = (100 * coverage(report, "split", side) for side in ("in", "shifted"))
-    wanted = (
-        f"Conformal ones calibrated on dev_in contain {inside:.1f} % in-domain, but {shifted:.1f} % on shifted data."
-    )
+    wanted = "Conformal intervals calibrated on dev_in contain "
+    wanted += f"{inside:.1f} % in-domain, but {shifted:.1f} % on shifted data."
     assert intervals_sentence(report).endswith(wanted)
     hardly = intervals_sentence(run(rng, moved=6.0))  # sides that hardly overlap
     assert "% on shifted data" in hardly.partition("Conformal")[2]

@@ -62,7 +62,10 @@ def test_neighbours_in_time_that_are_drawn_one_by_one_are_told_with_the_answer(
     days(0.5).write_csv(tmp_path / "t.csv")
     words = ("--target", "y", "--drop", "kind", "--time", "day", "--method", "mean", "--replicates", 50)
     alone = did(shiftbench("run", tmp_path / "t.csv", *words, "--out", tmp_path / "alone"))
-    assert "Careful: records next to each other in 'day' are in train and in eval_in" in " ".join(alone.out.split())
+    assert (
+        "Careful: records next to each other in 'day' are both in training and in the in-domain evaluation"
+        in " ".join(alone.out.split())
+    )
     apart = did(shiftbench("run", tmp_path / "t.csv", *words, "--cluster", "serial", "--out", tmp_path / "apart"))
     assert "next to each other" not in apart.out + apart.err
 

@@ -165,7 +165,8 @@ def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
     said = boosting.about(parts.rows, folder=undisturbed)
     assert re.fullmatch(
         r"4 members of CatBoost models, each stopped on a fold of its own \(RMSE, \d+ to \d+ trees\), every other one "
-        r"from a linear start; variances by as many \(\d+ to \d+ trees\) times [\d.]+", said,
+        r"from a linear start; as many further models for the variances \(\d+ to \d+ trees\), multiplied by [\d.]+",
+        said,
     )  # fmt: skip
 
 
@@ -188,7 +189,8 @@ def test_a_level_of_a_tree_chooses_from_a_share_of_the_features_but_from_four_at
         ([28, 28, 28, 28], "^$"),
         (
             [990, 1000, 951, 400],
-            r"Training ended at the limit of 1,000 trees in 3 of 4 models.*set `iterations = 3000` in `\[method\]`\.$",
+            r"Training ended at the limit of 1,000 trees in 3 of 4 models of the mean.*"
+            r"set `iterations = 3000` in `\[\[methods\]\]` of the run's `run.toml`, and repeat it",
         ),
     ],
 )

@@ -209,7 +209,8 @@ def test_of_too_few_records_nothing_is_concluded_and_that_comes_first(rng, sides
     first, *rest = [*(finding.line for finding in screen.findings(report)), *verdict(report)]
     each = " on each side" if sides[0] else ""
     assert first == (
-        f"Too few patients for any conclusion: {told}; at least 10{each} are needed. The numbers describe no others."
+        f"Too few patients for any conclusion: {told}; at least 10{each} are needed. "
+        "The numbers describe these patients only."
     )
     claims = r"grows|falls|change|simpler|ROC-AUC|finds|ahead|baseline|Lowest|Differences|factor|times"
     assert not [line for line in rest if re.search(claims, line)]
@@ -260,7 +261,7 @@ def test_of_ten_records_on_each_side_all_is_told(rng):
 
 
 def test_no_growth_is_not_told_as_growth(rng):
-    assert text_of(model(rng, "m")).startswith("Under shift the error changes by no more than chance: RMSE ")
+    assert text_of(model(rng, "m")).startswith("Under shift the error does not change significantly: RMSE ")
 
 
 def masks(gain: float, gain_shifted: float, *, n: int = 200) -> Report:
@@ -514,7 +515,7 @@ def test_a_long_title_takes_two_lines(rng):
     report = replace(build([(Records(N, shifted=SHIFTED), [model(rng, "m")])], FEW), title="a long title " * 50)
     lines = printed(report).split("\n")
     assert lines[1].endswith("…")
-    assert lines[2].startswith("  Under shift the error changes by no more than chance")
+    assert lines[2].startswith("  Under shift the error does not change significantly")
 
 
 def test_which_model_is_better_is_told_first_where_that_is_the_question_else_how_the_best_one_does(rng):
@@ -528,7 +529,7 @@ def test_which_model_is_better_is_told_first_where_that_is_the_question_else_how
     )
     lines = [finding.line for finding in screen.findings(build([(records, models)], FEW))]
     assert lines[0].startswith(
-        "Under shift the error of “a” changes by no more than chance"
+        "Under shift the error of “a” does not change significantly"
     )  # it is found better than b
     assert first in lines
 
@@ -586,17 +587,45 @@ def test_the_worst_group_is_told_with_its_share_of_the_records(rng):
     old = np.arange(N) % 4 < 2
     group = np.where(old, "old", "young")
     assert re.match(
-        r"worst group: age old · RMSE [\d.]+ kW, 1,000 of 2,000 records$", of_groups(rng, group, 1.0 + 2 * old)
+        r"worst group: age = old · RMSE [\d.]+ kW, 1,000 of 2,000 records$", of_groups(rng, group, 1.0 + 2 * old)
     )
     text = of_groups(rng, group, np.ones(N))
-    assert re.match(r"worst group: age (old, perhaps young|young, perhaps old) · ", text), text
+    assert re.match(r"worst group: age = (old \(age = young|young \(age = old) may be as bad\) · ", text), text
 
 
 def test_a_group_that_is_all_of_the_shift_is_not_the_worst_group(rng):
     group = np.where(SHIFTED, "late", np.where(np.arange(N) % 4 < 2, "early", "mid"))
     text = of_groups(rng, group, np.where(SHIFTED, 9.0, np.where(group == "mid", 3.0, 1.0)))
-    assert text.startswith("worst group other than the shift: age mid · ")
+    assert text.startswith("worst group other than the shift: age = mid · ")
     assert of_groups(rng, np.where(SHIFTED, "late", "early"), np.where(SHIFTED, 9.0, 1.0)) == ""
+
+
+def test_neither_nearly_all_records_nor_the_better_rest_of_them_are_a_worst_group(rng):
+    group = np.where(np.arange(N) % 10 == 0, "few", "most")
+    assert of_groups(rng, group, np.where(group == "most", 3.0, 1.0)) == ""
+    assert of_groups(rng, group, np.where(group == "most", 1.0, 3.0)).startswith("worst group: age = few · ")
+
+
+def test_a_part_of_the_shifted_records_by_a_column_that_tells_the_shift_is_not_the_worst_group(rng):
+    third = np.arange(N) % 3
+    group = np.where(SHIFTED, np.where(third, "late", "latest"), np.where(third, "early", "mid"))
+    text = of_groups(rng, group, np.where(group == "latest", 9.0, np.where(group == "early", 3.0, 1.0)))
+    assert text.startswith("worst group other than the shift: age = early · "), text
+
+
+def test_the_worst_group_of_classes_is_told_by_the_score_of_the_table(rng):
+    group = np.where(np.arange(N) % 4, "old", "young")
+    right = rng.random(N) < np.where(group == "young", 0.5, 0.9)
+    system = scored.classification(
+        "m", Categorical(np.tile([0.8, 0.2], (1, N, 1))), np.where(right, 0, 1), role="model"
+    )
+    report = build(
+        [(Records(N, shifted=SHIFTED, slices={"age": group}), [system])], replace(FEW, task="classification")
+    )
+    percent = 100 * right[group == "young"].mean()
+    assert (
+        front_table.worst_group(report) == f"worst group: age = young · accuracy {percent:.1f} %, 500 of 2,000 records"
+    )
 
 
 def test_of_several_models_alone_the_best_is_told(rng):
@@ -651,20 +680,19 @@ def classes(rng: np.random.Generator, inside: float, shifted: float) -> Report:
 @pytest.mark.parametrize(
     ("inside", "shifted", "words"),
     [
-        (0.05, 0.15, "above its accuracy in-domain and {} points above it on shifted data: it is overconfident ("),
-        (-0.1, -0.1, "below its accuracy in-domain and {} points below it on shifted data: it is underconfident ("),
-        (-0.1, 0.1, "below its accuracy in-domain and {} points above it on shifted data: it is underconfident "
-                    "in-domain and overconfident on shifted data ("),
-        (0.0, 0.1, "its accuracy in-domain and {} points above it on shifted data: it is overconfident on shifted "
-                   "data ("),
-        (0.0, 0.0, "it is neither over- nor underconfident on average, as far as one can tell ("),
+        (0.05, 0.15, "above accuracy in-domain and {} points above it on shifted data (overconfident); "),
+        (-0.1, -0.1, "below accuracy in-domain and {} points below it on shifted data (underconfident); "),
+        (-0.1, 0.1, "below accuracy in-domain (underconfident) and is {} points above it on shifted data "
+                    "(overconfident); "),
+        (0.0, 0.1, "matches accuracy in-domain ({} points "),
+        (0.0, 0.0, "The confidence matches accuracy in-domain ({} points "),
     ],
 )  # fmt: skip
 def test_a_calibration_error_has_its_direction_in_points(rng, inside, shifted, words):
     report = classes(rng, inside, shifted)
     (told,) = (each.text for each in screen.findings(report) if each.kind == "calibration")
     assert re.search(re.escape(words).replace(r"\{\}", r"[\d.]+"), told), told
-    assert re.search(r"ECE: [\d.]+ points in-domain and [\d.]+ points on shifted data\)\.$", told), told
+    assert re.search(r"ECE\) is [\d.]+ points in-domain and [\d.]+ points on shifted data\.$", told), told
     gap = report.score("overconfidence", system="m", split="all", subset="shifted")
     assert gap.value == pytest.approx(shifted, abs=0.015)
     assert gap.low <= gap.value <= gap.high
@@ -707,7 +735,7 @@ def test_what_conformal_intervals_cost_is_told(rng):
     assert values[1] == pytest.approx(2 * 1.645 * 0.5, rel=0.01)
     assert values[0] > 1.8 * values[1]
     assert re.search(
-        rf"Conformal ones calibrated on separate records contain [\d.]+ % on shifted data \({values[0]:.1f}\d* kW "
+        rf"Conformal intervals calibrated on separate records contain [\d.]+ % on shifted data \({values[0]:.1f}\d* kW "
         rf"wide\), instead of [\d.]+ % \({values[1]:.1f}\d* kW\)\.$",
         told,
     ), (told, values)

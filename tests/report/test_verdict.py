@@ -49,7 +49,7 @@ def _factor(name: str, numbers: tuple[float, ...]) -> list[Score]:
     return [Score(name, "eval", "full", "shift_ratio", value, 200, low=low, high=high)]
 
 
-CHANCE = "Under shift the error changes by no more than chance: RMSE "
+CHANCE = "Under shift the error does not change significantly: RMSE "
 
 
 def test_a_rise_is_told_with_its_factor():
@@ -277,7 +277,7 @@ def test_every_system_has_its_change_told():
     for system in regression().systems[2:]:
         if system.role != "single":
             own = [sentence for sentence in told if system.name in sentence]
-            change = ("Under shift the error of", "times as large", "by no more than chance")
+            change = ("Under shift the error of", "times as large", "not change significantly")
             assert any(words in sentence for sentence in own for words in change)
 
 
@@ -302,7 +302,7 @@ def test_systems_that_move_alike_share_a_sentence():
         in (told_of(told, "“a” and “c”"))
     )
     assert told_of(told, "“d” does").startswith("“d” does better on shifted data than in-domain: RMSE 0.500 [")
-    assert "Under shift “b” changes by no more than chance (RMSE)." in told
+    assert "Under shift “b” does not change significantly (RMSE)." in told
 
 
 def test_without_intervals_nothing_is_certain_of_several():
@@ -323,7 +323,7 @@ def test_without_intervals_nothing_is_certain_of_several():
     assert told_of(told, "“c” does") == (
         "“c” does worse on shifted data than in-domain: RMSE 1.50 [1.38, 1.63] times as large."
     ), "the doubt is that of others"
-    assert "Under shift “d” changes by no more than chance (RMSE)." in told
+    assert "Under shift “d” does not change significantly (RMSE)." in told
 
 
 def test_what_is_equal_neither_rises_nor_falls():
@@ -344,15 +344,14 @@ UP, DOWN, LEVEL = ((1.0, 0.9, 1.1), (9.0, 8.0, 9.9)), ((9.0, 8.0, 9.9), (1.0, 0.
     [
         ([UP] * 5, "All 5 other systems do worse on shifted data than in-domain."),
         ([DOWN] * 5, "All 5 other systems do better on shifted data than in-domain."),
-        ([LEVEL] * 5, "For all 5 other systems the change under shift is no more than chance (RMSE)."),
+        ([LEVEL] * 5, "None of the 5 other systems changes significantly under shift (RMSE)."),
         (
             [UP] * 4 + [DOWN],
             "Of the 5 other systems, 4 do worse and 1 does better on shifted data than in-domain.",
         ),
         (
             [UP] + [LEVEL] * 4,
-            "Of the 5 other systems, 1 does worse on shifted data than in-domain; for 4 the change is no more "
-            "than chance.",
+            "Of the 5 other systems, 1 does worse on shifted data than in-domain; 4 do not change significantly.",
         ),
     ],
 )

@@ -209,7 +209,8 @@ def _duplicates(features: pl.DataFrame, partition: Partition) -> list[Finding]:
         names = partition.assignment.gather(twins.rows)
         if counts := {name: count for name in PARTITIONS if (count := int((names == name).sum()))}:
             examples = _examples(twins, partition)
-            what = f"records whose features are {kind} to those of one in train: {_listed(counts)} ({examples[0]})."
+            what = f"records whose features are {kind} to those of one in train: {_listed(counts)} "
+            what += f"(for example record {examples[0]})."
             notable = any(count >= NOTABLE * partition.counts[name] for name, count in counts.items())
             found.append(Finding("warning" if notable else "information", "duplicates", what, counts, examples))
     if not near.complete:
@@ -224,7 +225,7 @@ def _examples(twins: near_duplicates.Twins, partition: Partition) -> tuple[str, 
     names = partition.assignment.gather(twins.rows)
     first = np.concatenate([(names == name).arg_true().head(MOST_EXAMPLES).to_numpy() for name in PARTITIONS])
     return tuple(
-        f"{partition.ids[int(twins.rows[place])]} of {names[int(place)]} and "
+        f"{partition.ids[int(twins.rows[place])]} of {names[int(place)]} and record "
         f"{partition.ids[int(twins.twins[place])]} of train"
         for place in first[:MOST_EXAMPLES]
     )

@@ -25,8 +25,9 @@ from shiftbench.pipeline.settings import Settings
 LARGEST_TARGET = 5e74  # twice that, squared, is `check.LARGEST`
 NEIGHBOURS = (
     CAREFUL
-    + "records next to each other in {time!r} are in train and in eval_in. If such neighbours resemble each other, "
-    "in-domain is too good and intervals are too short: name what belongs together with --cluster, such as a week"
+    + "records next to each other in {time!r} are both in training and in the in-domain evaluation. If neighbours "
+    "resemble each other, the in-domain scores are too good and their intervals too short: name what belongs together "
+    "with --cluster, such as a week"
 )
 LABELS = ("group", "by", "apart")  # rules whose columns are only tested for equality
 MOST_CLASSES = 50  # more different values are classes only if there are five rows for each

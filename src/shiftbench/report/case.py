@@ -172,7 +172,7 @@ def leader(
     if not leaders:
         rest = UNTESTED if others else ""
     elif others and len(alike) == others:
-        rest = "; no test finds any system better than another"
+        rest = f"; no test tells the {_count(len(scores))} apart by {in_sentence(metric_title(metric, case.report))}"
     elif len(alike) > MOST_NAMED:
         rest = f"; {len(alike)} of the {others} others share rank 1 with it"
     elif alike:
@@ -184,6 +184,11 @@ def leader(
         every = listed([named(top.system), *same]) if len(same) < MOST_NAMED else f"{len(same) + 1} systems"
         return f"{every}, {'both' if len(same) == 1 else 'all'} {case.plain(top)}", rest
     return f"{named(top.system)}, {tell(top)}{case.partly(top)}", rest
+
+
+def _count(number: int) -> str:
+    """A small number as a word."""
+    return {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}.get(number, str(number))
 
 
 def _worse(case: Case, score: Score, others: list[Score]) -> str:

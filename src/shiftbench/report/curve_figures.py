@@ -21,6 +21,7 @@ from shiftbench.report.view import (
     metric_unit,
     set_retention,
     too_few,
+    worded,
 )
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import SUBSETS, Curve
@@ -76,7 +77,7 @@ def _retention_title(report: Report, kind: str) -> str:
         return f"{fitted(metric.title)}{bracketed(unit)}"
     if kind != "error_retention":
         return "F1 of acceptable answers"
-    return f"{sentence(fitted(report.error_name))}{bracketed(report.error_unit)} of the kept"
+    return f"{sentence(fitted(report.error_name))}{bracketed(report.error_unit)}{worded(', records kept', report)}"
 
 
 def _top(curves: list[Curve], reference: str) -> float:

@@ -33,16 +33,15 @@ CAPTIONS = {
     "summary": (
         "{score} of every system",
         "With intervals, on in-domain records (filled circle) and on shifted ones (open diamond), or over all records "
-        "(square) if no shift is known; systems are sorted by the last of these, the best at the top. The dotted line "
+        "(square) if no shift is known; systems are sorted by the shifted score, the best at the top. The dotted line "
         "marks the leading system: a mark on the better side of it is better.",
     ),
     "error_retention": (
         "Error retention",
         "Records are kept from the most certain to the least; those not kept count as error 0, as if an expert "
         "answered them. Lower is better; the area under the curve is the R-AUC. A useful uncertainty bends the "
-        "curve away from the random order of its system's errors, which begins and ends where it does, towards the "
-        "optimal one. A curve that leaves its panel upwards is more than "
-        "four times as high as the leading system's. Rings: 95 % kept.",
+        "curve below the dotted random line, towards the dashed optimal one. A curve that leaves its panel "
+        "upwards is more than four times as high as the leading system's. Rings: 95 % kept.",
     ),
     "f1_retention": (
         "F1 retention",
@@ -61,8 +60,8 @@ CAPTIONS = {
     ),
     "coverage": (
         "Calibration of intervals",
-        "Share of the targets inside the central predictive interval, against the nominal share; of forecasts of "
-        "quantiles or intervals at the levels that they give. Below the dotted diagonal a system is overconfident, "
+        "Share of the targets inside the central predictive interval, against the nominal share. "
+        "Below the dotted diagonal a system is overconfident, "
         "above it underconfident.",
     ),
     "reliability": (

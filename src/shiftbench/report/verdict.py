@@ -206,11 +206,11 @@ def _counted(case: Case, shifts: list[Shift]) -> str:
     counts = [(count, how) for count, how in ((worse, "worse"), (len(moved) - worse, "better")) if count]
     doubt = DOUBT if any(shift.told_apart is None for shift in moved) else ""
     if not counts:
-        return f"For all {alike} other systems the change under shift is no more than chance ({case.title})."
+        return f"None of the {alike} other systems changes significantly under shift ({case.title})."
     if len(counts) == 1 and not alike:
         return f"All {len(moved)} other systems do {counts[0][1]} on shifted data than in-domain{doubt}."
     moves = listed([f"{count} {'does' if count == 1 else 'do'} {how}" for count, how in counts])
-    rest = f"; for {alike} the change is no more than chance" if alike else ""
+    rest = f"; {alike} {'does' if alike == 1 else 'do'} not change significantly" if alike else ""
     return f"Of the {len(shifts)} other systems, {moves} on shifted data than in-domain{doubt}{rest}."
 
 
@@ -229,7 +229,7 @@ def _changes(case: Case, shifts: dict[str, Shift]) -> Iterator[str]:
         doubt = DOUBT if doubtful else ""
         yield f"{listed([*group])} {does} {how} on shifted data than in-domain{how_much}{doubt}."
     if alike := [name for name, shift in shifts.items() if shift.told_apart is False]:
-        changes = f"change{'s' * (len(alike) == 1)} by no more than chance"
+        changes = f"do{'es' * (len(alike) == 1)} not change significantly"
         yield f"Under shift {listed(alike)} {changes} ({case.title})."
 
 

@@ -128,8 +128,8 @@ def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
     text += f"{span(means, 'trees')})"
     if record["classes"] is not None:
         return text
-    text += f", every other one from a linear start; variances by as many ({span(variances, 'trees')})"
-    return f"{text} times {calibration.require(fitted.folder):.3g}"
+    text += ", every other one from a linear start; as many further models for the variances "
+    return f"{text}({span(variances, 'trees')}), multiplied by {calibration.require(fitted.folder):.3g}"
 
 
 METHOD = boosted(

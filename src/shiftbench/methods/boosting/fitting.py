@@ -190,11 +190,12 @@ def caution(fitted: Fitted) -> str:
     limit, rate = settings["iterations"], settings["learning_rate"]
     unstopped = [count for count in trees if count > limit - settings["early_stopping"]]
     if 2 * len(unstopped) > len(trees):
-        wanted = 3 * limit
-        more = f"set `iterations = {wanted}` in `[method]`" if wanted <= MOST_TREES else "raise `learning_rate`"
+        wanted, of_what = 3 * limit, " of the mean" if len(record["losses"]) > 1 else ""
+        more = f"`iterations = {wanted}`" if wanted <= MOST_TREES else "a higher `learning_rate`"
         return (
-            f"Training ended at the limit of {limit:,} trees in {len(unstopped)} of {len(trees)} models, which may "
-            f"still have been gaining: {more}."
+            f"Training ended at the limit of {limit:,} trees in {len(unstopped)} of {len(trees)} models{of_what}, "
+            f"which may still have been gaining: set {more} in `[[methods]]` of the run's `run.toml`, and repeat it "
+            "with `run --config run.toml`."
         )
     early = [count for count in trees if (1 - rate) ** count > MOST_LEFT]
     if 2 * len(early) > len(trees):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
-from shiftbench.report.case import Case, listed
+from shiftbench.report.case import Case, interval, listed
 from shiftbench.report.front.finding import Finding
 from shiftbench.report.front.shift import of_system
 from shiftbench.report.grids.calibration import calibrated_on
@@ -97,20 +97,43 @@ def _confidence(case: Case, system: System, errors: dict[str, Score]) -> str:
     sizes = [f"{digits.text(score.value)} points{on_side(side)}" for side, score in errors.items()]
     if len(gaps) < len(errors):  # an older report
         return f"is off by {listed(sizes)} on average (ECE)"
+    kinds: dict[str, dict[str, Score]] = {}
+    for side, gap in gaps.items():
+        kinds.setdefault(_gap_kind(gap), {})[side] = gap
+    clauses = [_gap_clause(case, kind, found, again=place > 0) for place, (kind, found) in enumerate(kinds.items())]
+    between = ", and " if "chance" in kinds else " and "
+    return f"{between.join(clauses)}; the calibration error (ECE) is {listed(sizes)}"
+
+
+def _gap_kind(gap: Score) -> str:
+    """What the distance of confidence and accuracy shows: "over" or "under", "chance", or "" where they match."""
+    found = {"narrow": "under", "wide": "over"}.get(_reading(gap, 0.0), "")
+    return found or ("chance" if abs(gap.value) > NEAR else "")
+
+
+def _gap_clause(case: Case, kind: str, gaps: dict[str, Score], *, again: bool) -> str:
+    """The distances of confidence and accuracy of one kind, each with its side and direction."""
+    digits = case.digits("overconfidence")
+    ways = {side: "below" if gap.value < 0 else "above" for side, gap in gaps.items()}
+    sizes = {side: digits.text(abs(gap.value)) for side, gap in gaps.items()}
+    if not kind:
+        where = listed([f"{on_side(side)[1:]} ({sizes[side]} points {ways[side]})".lstrip() for side in gaps])
+        return f"matches {'it' if again else 'accuracy'} {where}"
     distances = listed(
         [
-            f"{digits.text(abs(gap.value))} points {'below' if gap.value < 0 else 'above'} "
-            f"{'it' if place else 'its accuracy'}{on_side(side)}"
-            for place, (side, gap) in enumerate(gaps.items())
+            f"{sizes[side]} points {ways[side]} {'it' if again or place else 'accuracy'}{on_side(side)}"
+            for place, side in enumerate(gaps)
         ]
     )
-    names = {"narrow": "underconfident", "wide": "overconfident"}
-    reads = {side: names.get(_reading(gap, 0.0), "") for side, gap in gaps.items()}
-    off = {side: word for side, word in reads.items() if word}
-    alike = len(off) == len(reads) and len({*off.values()}) == 1
-    words = [*dict.fromkeys(f"{word}{'' if alike else on_side(side)}" for side, word in off.items())]
-    neither = ["neither over- nor underconfident on average, as far as one can tell"]
-    return f"is {distances}: it is {listed(words or neither)} (calibration error, ECE: {listed(sizes)})"
+    if kind != "chance":
+        return f"is {distances} ({kind}confident)"
+    ends = listed(
+        [
+            interval(case.report, gap.low or 0.0, gap.high or 0.0, digits, again=place > 0)
+            for place, gap in enumerate(gaps.values())
+        ]
+    )
+    return f"is {distances}, which may be chance ({ends} points)"
 
 
 def coverage_of(names: set[str]) -> str:
@@ -141,8 +164,7 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     """What conformal intervals contain where its own hold too few or too many, if that is at most half as far off, and
     beyond that a sentence on those that would be infinite for some records: nothing follows from it."""
     side, own = next(reversed(scores.items()))
-    nominal, digits = metric.nominal, case.digits(metric.name)
-    off = abs(own.value - nominal)
+    nominal, off = metric.nominal, abs(own.value - metric.nominal)
     found, sizes, endless = {}, {}, list[str]()
     for rule in RULES.values():
         score = case.score(system.name, side, coverage_name(rule.name, nominal))
@@ -156,15 +178,26 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
             title = rule.title.removeprefix("conformal").lstrip(", ")
             found[title], sizes[title] = score, size
     best = min(found, key=lambda title: abs(found[title].value - nominal), default=None)
-    if _reading(own, nominal) == "hold":
+    given = calibrated_on(case.report) != "dev_in"  # for nothing else: that they do not help is an answer, too
+    if _reading(own, nominal) == "hold" and not (given and best is not None):
         return "", ""
-    if best is None or abs(found[best].value - nominal) > off / 2:
+    if best is None or (abs(found[best].value - nominal) > off / 2 and _reading(own, nominal) != "hold"):
         kind = endless[0].removeprefix("conformal").lstrip(", ") if endless else ""
         if inside := _in_domain_alone(case, metric, system, scores):
             return f"{inside}{f'; {kind} they would be infinite for some records' if kind else ''}.", ""
+        if given and best is not None:
+            return _told(case, system, side, found, sizes, best, own), _endless(kind) if kind else ""
         if kind:
             return "", _endless(kind)
         return " Conformal intervals would be infinite: too few calibration records." if endless else "", ""
+    return _told(case, system, side, found, sizes, best, own), ""
+
+
+def _told(
+    case: Case, system: System, side: str, found: dict[str, Score], sizes: dict[str, Score], best: str, own: Score
+) -> str:
+    """What split conformal intervals and the best of the others contain on a side, and how wide they are."""
+    nominal, digits = METRICS[own.metric].nominal, case.digits(own.metric)
     shown = {title: (found[title], sizes[title]) for title in found if title in ("", best)}
     where, length = " on shifted data" * (side == "shifted"), _length_of(case, system, nominal, side)
     shares = ", ".join(
@@ -173,7 +206,7 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     )
     width = case.score(system.name, side, f"width_{100 * nominal:.10g}")
     before = f", instead of {digits.text(own.value)} % ({length(width)})" if width is not None else ""
-    return f" Conformal ones calibrated on {calibrated_on(case.report)} contain {shares}{before}.", ""
+    return f" Conformal intervals calibrated on {calibrated_on(case.report)} contain {shares}{before}."
 
 
 def _in_domain_alone(case: Case, metric: Metric, system: System, scores: dict[str, Score]) -> str:
@@ -187,8 +220,8 @@ def _in_domain_alone(case: Case, metric: Metric, system: System, scores: dict[st
     if abs(inside.value - nominal) > abs(own.value - nominal) / 2:
         return ""
     return (
-        f" Conformal ones calibrated on {calibrated_on(case.report)} contain {digits.text(inside.value)} % in-domain, "
-        f"but {digits.text(shifted.value)} % on shifted data"
+        f" Conformal intervals calibrated on {calibrated_on(case.report)} contain {digits.text(inside.value)} % "
+        f"in-domain, but {digits.text(shifted.value)} % on shifted data"
     )
 
 

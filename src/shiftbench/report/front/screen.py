@@ -96,5 +96,5 @@ def _few_records(case: Case, few: dict[str, int]) -> Iterator[Finding]:
     each = " on each side" if sides else ""
     yield Finding(
         f"Too few {name} for any conclusion: {' and '.join(size)}; at least {FEWEST}{each} are needed. "
-        "The numbers describe no others.", "counts",
+        f"The numbers describe these {name} only.", "counts",
     )  # fmt: skip

@@ -34,7 +34,7 @@ def change(case: Case, system: System) -> Iterator[Finding]:
         what = _error(case)
         if wrong:  # the score itself, so that its name is not told twice
             what, values = f"the {case.title}", values.removeprefix(f"{case.title} ")
-        text = f"Under shift {what}{of_system(case, system)} changes by no more than chance: {values}{factor}."
+        text = f"Under shift {what}{of_system(case, system)} does not change significantly: {values}{factor}."
         yield Finding(text, "answers")
         return
     if shift.factor and _says_factor(shift.factor[0]):

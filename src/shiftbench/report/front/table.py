@@ -26,6 +26,7 @@ from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.score import Slice, System
 
 MOST_ROWS = 8
+MOST_OF_ALL = 0.75  # share of the records up to which a group is a finding
 TITLES = {"roc_auc": "finds shift", "ece": "ECE"}  # shorter than elsewhere
 SIDES = {"in": "in-domain", "shifted": "shifted"}
 SHORT = {"in-domain": "in"}  # of sides, where there is no room for the whole
@@ -104,14 +105,20 @@ def _ordered(report: Report, split: str) -> list[System]:
 def worst_group(report: Report) -> str:
     """The group of records with the largest mean error of a system, the leading one if it has slices; "" without any.
 
-    A group that is all of the shifted records says nothing that the columns of the table do not, so that others are
-    looked at. Another group stands beside it where either mean is within the interval of the other.
+    A group that is all of the shifted records says nothing that the columns of the table do not, nor does a part of
+    them by a column whose groups are each on one side of the shift, or a group of nearly all records: others are looked
+    at. Another group stands beside it where either mean is within the interval of the other.
     """
     split = main_split(report)
     counts = {count.subset: count.records for count in report.counts if count.split == split}
     every = [entry for entry in worst_first(report, split) if finite(entry.mean_error)]
     order = [entry for entry in every if entry.shifted_share != 1 or entry.n < counts.get("shifted", 0)]
     order = [entry for entry in order if sum(entry.column == each.column for each in order) > 1]
+    mixed = {entry.column for entry in every if 0 < (entry.shifted_share or 0.0) < 1}
+    order = [entry for entry in order if entry.column in mixed or entry.shifted_share != 1 or "in" not in counts]
+    shifted_alone = len(order) < len(every)
+    others = order
+    order = [entry for entry in others if _stands_out(entry, others, counts.get("full", entry.n))]
     if not order:
         return ""
     worst, digits = order[0], slice_digits(report, split)
@@ -120,14 +127,27 @@ def worst_group(report: Report) -> str:
     if metric is not None and metric.name == "rmse":  # in the unit of the target
         digits = metric_digits(report, metric, split)
         error = f"RMSE {digits.text(math.sqrt(worst.mean_error))} {digits.unit}".rstrip()
+    elif metric is not None and metric.name == "accuracy":
+        digits = metric_digits(report, metric, split)
+        error = f"accuracy {digits.text(1 - worst.mean_error)} {digits.unit}".rstrip()
     several = sum(system.role in ("ensemble", "model") for system in report.systems) > 1
     of = f" of {marked(worst.system)}" if several else ""
-    of += " other than the shift" if len(order) < len(every) else ""
-    alike = next((each for each in order[1:] if each.column == worst.column and _alike(worst, each)), None)
-    group = f"{clean(worst.column)} {clean(worst.group)}{f', perhaps {clean(alike.group)}' if alike else ''}"
+    of += " other than the shift" if shifted_alone else ""
+    alike = next(
+        (each for each in others if each is not worst and each.column == worst.column and _alike(worst, each)), None
+    )
+    group = f"{clean(worst.column)} = {clean(worst.group)}"
+    group += f" ({clean(alike.column)} = {clean(alike.group)} may be as bad)" if alike else ""
     whole = counts.get("full", worst.n)
     count = worded(f"{count_text(worst.n)} of {count_text(whole)} record{'s' * (whole != 1)}", report)
     return f"worst group{of}: {group} · {error}, {count}"
+
+
+def _stands_out(entry: Slice, among: list[Slice], records: int) -> bool:
+    """Whether a group is not nearly all of the records, and no better than the mean of the groups of its column."""
+    column = [each for each in among if each.column == entry.column]
+    mean = sum(each.n * each.mean_error for each in column) / sum(each.n for each in column)
+    return entry.mean_error >= mean and entry.n <= MOST_OF_ALL * records
 
 
 def _alike(one: Slice, other: Slice) -> bool:

@@ -48,7 +48,7 @@ def regions(report: Report, split: str, kind: str) -> Grid:
     columns = tuple(
         Column(f"{100 * level:.3g} %", f"{SUBSETS[subset]}{unit}") for subset in subsets for level in LEVELS
     )
-    notes = ["Of models; the CSV has baselines, too.", *_calibration_notes(report, split), *signs(report, rows)]
+    notes = ["Models only; baselines are in the CSV.", *_calibration_notes(report, split), *signs(report, rows)]
     if any(cell.text == INFINITE for row in rows for cell in row.cells):
         notes.append(
             f"{INFINITE}: some records have a region without ends, as too few calibration records are like them."

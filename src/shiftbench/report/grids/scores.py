@@ -30,7 +30,7 @@ from shiftbench.scores.score import SUBSETS
 
 SCORES = {  # tables of scores, in reading order
     "answers": "Quality of the answers",
-    "calibration": "Do intervals and probabilities hold what they promise?",
+    "calibration": "Do intervals and probabilities keep their promise?",
     "joint": "Answers and uncertainty jointly",
     "selective": "Other areas of selective prediction",
 }
