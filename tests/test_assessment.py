@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 import shiftbench
-from shiftbench import assess
+from shiftbench import assess, assess_predictions
 from shiftbench.assessment import scored
 from shiftbench.assessment.assess import Options, build, squared
 from shiftbench.assessment.scored import Records, Scored
@@ -157,6 +157,16 @@ def test_a_constant_uncertainty_is_named_and_scores_as_a_random_order(rng: np.ra
     area = report.score("r_auc", system="model", split="all", subset="full")
     assert area.value == pytest.approx(data["errors"].mean() / 2)
     assert report.score("rejection_ratio", system="model", split="all", subset="full").value == pytest.approx(0)
+
+
+def test_a_model_with_one_answer_for_all_records_is_not_warned_of(rng: np.random.Generator) -> None:
+    targets, ids = rng.integers(0, 2, 600), np.arange(600)
+    models = {
+        "shares": Categorical(np.tile([0.3, 0.7], (1, 600, 1))),
+        "coin": Categorical(rng.dirichlet([2.0, 2.0], (1, 600))),
+    }
+    report = assess_predictions(targets, models, shifted=ids % 2 == 1, options=FEW)
+    assert not [text for text in report.warnings if "ranks nothing" in text]
 
 
 def test_few_clusters_are_warned_of(rng: np.random.Generator) -> None:

@@ -22,6 +22,7 @@ def table(tmp_path: Path) -> Path:
         ('[partition]\nshare = "70/10/20"', "Unknown setting in [partition] 'share'. Did you mean 'shares'?"),
         ('[partition]\nclusters_ = "x"', "Unknown setting in [partition] 'clusters_'"),
         ('timee = "date"', "Unknown setting 'timee'"),
+        ('id = "key"', "It belongs in [partition]."),
         ("[asessment]\nlevel = 0.9", "Did you mean 'assessment'?"),
         ("[assessment]\nlevels = 0.9", "Unknown setting in [assessment] 'levels'. Did you mean 'level'?"),
         ('partition = "time"', "partition: expected a table [partition], found 'time'"),

@@ -7,6 +7,7 @@ import pytest
 
 from shiftbench.report.content import Report
 from shiftbench.report.verdict import verdict
+from shiftbench.report.view import lead, main_split, measure_title, warning_sentence
 from shiftbench.scores.score import Comparison, Count, Score, System
 
 from .factory import empty, errors_only, many, regression, with_test_set
@@ -397,6 +398,34 @@ def test_uncertainties_of_which_the_same_holds_share_a_sentence():
         "The uncertainty of “a” and “c” is higher on shifted records: ROC-AUC 90 [80, 100] % and 95 [85, 105] %."
         in told
     )
+
+
+def test_a_measure_that_ranks_better_than_the_one_of_the_report_is_named():
+    report = regression()
+    first = lead(report)
+    mine = report.score("r_auc", system=first.name, split=main_split(report), subset="full")
+    other = "knowledge_variance" if first.measure != "knowledge_variance" else "total_variance"
+    known = replace(first, measures=(first.measure, other))
+    report = replace(report, systems=tuple(known if system is first else system for system in report.systems))
+    better, alike = (replace(mine, measure=other, value=v, low=None, high=None) for v in (mine.low / 2, mine.value))
+    kept = tuple(score for score in report.scores if (score.metric, score.measure) != ("r_auc", other))
+    (told,) = (text for text in verdict(replace(report, scores=(*kept, better))) if "Of the measures" in text)
+    title = measure_title(other)
+    assert f"Of the measures of “{first.name}”, {title[:1].lower()}{title[1:]} ranks its errors best: R-AUC " in told
+    assert told.endswith("; without intervals this may be chance.")
+    assert not [text for text in verdict(replace(report, scores=(*kept, alike))) if "Of the measures" in text]
+
+
+@pytest.mark.parametrize(
+    ("warning", "told"),
+    [
+        ("careful: lesions are dark", "Careful: lesions are dark."),
+        ("“careful: one”: odd.", "“careful: one”: odd."),
+        ("eval, shifted: 3 records are odd", "eval, shifted: 3 records are odd."),
+    ],
+)
+def test_a_warning_is_a_sentence_and_names_stay_as_they_are(warning, told):
+    assert warning_sentence(warning, regression()) == told
 
 
 def test_an_empty_report_says_so():

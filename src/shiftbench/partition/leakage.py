@@ -225,7 +225,7 @@ def _examples(twins: near_duplicates.Twins, partition: Partition) -> tuple[str, 
     names = partition.assignment.gather(twins.rows)
     first = np.concatenate([(names == name).arg_true().head(MOST_EXAMPLES).to_numpy() for name in PARTITIONS])
     return tuple(
-        f"{partition.ids[int(twins.rows[place])]} of {names[int(place)]} and record "
+        f"{partition.ids[int(twins.rows[place])]} of {names[int(place)]} and "
         f"{partition.ids[int(twins.twins[place])]} of train"
         for place in first[:MOST_EXAMPLES]
     )

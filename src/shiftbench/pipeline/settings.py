@@ -200,10 +200,17 @@ def read_checked(path: str | Path) -> dict[str, Any]:
     return values
 
 
+RULES = {place.name for place in fields(Rules)}
+
+
 def _formed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The values in the form of `Settings`, and the problems of their names and types."""
     known = {name: value for name, value in values.items() if name != "method"}
-    problems = _unknown("setting", known, Settings)
+    problems = [
+        f"{problem} It belongs in [partition]." if name in RULES else problem
+        for name in known
+        for problem in _unknown("setting", {name: None}, Settings)
+    ]
     problems += _unknown("setting in [assessment]", values.get("assessment", {}), Assessment)
     problems += _unknown("setting in [partition]", values.get("partition", {}), Rules)
     plain = dict(values)

@@ -26,7 +26,16 @@ from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.svg import markup
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import cautions, clean, level, main_split, set_retention, split_title, worded
+from shiftbench.report.view import (
+    cautions,
+    clean,
+    level,
+    main_split,
+    set_retention,
+    split_title,
+    warning_sentence,
+    worded,
+)
 from shiftbench.scores.score import SUBSETS
 
 if TYPE_CHECKING:
@@ -112,6 +121,7 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
         behind=[notable.lists(report, name) for name in notable.systems(report)],
         records_file=notable.FILE,
         worded=partial(worded, report=report),
+        warning_sentence=partial(warning_sentence, report=report),
         sections=[_section(report, split, tables, pictures) for split in splits],
         recipe=flat(report.recipe),
         folded={grid.kind for grid in tables if grid.kind.startswith(FOLDED)},

@@ -24,7 +24,7 @@ from shiftbench.report.grids.listing import grids
 from shiftbench.report.grids.shift import separation_text
 from shiftbench.report.recipe import signature
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, main_split, split_title, worded
+from shiftbench.report.view import clean, main_split, split_title, warning_sentence
 
 LINES = 36  # of the first screen, so that paths below it fit into forty
 WIDEST = 100  # columns of prose
@@ -80,7 +80,7 @@ class _Whole:
                 yield from _grid(grid, options.max_width)
         if others := [split_title(name) for name in self.report.splits if name != split]:
             yield Text(f"\nTables of {' and '.join(others)}: in the other formats.", style="dim")
-        yield from _listing("Warnings", [clean(worded(text, self.report)) for text in self.report.warnings])
+        yield from _listing("Warnings", [warning_sentence(text, self.report) for text in self.report.warnings])
         yield from _listing("Recipe", [signature(self.report), "The whole recipe is in the other formats."])
 
 

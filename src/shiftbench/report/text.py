@@ -17,7 +17,7 @@ from shiftbench.report.latex import escaped
 from shiftbench.report.picture import Picture
 from shiftbench.report.recipe import flat, signature
 from shiftbench.report.verdict import verdict
-from shiftbench.report.view import clean, main_split, metric_unit, worded
+from shiftbench.report.view import clean, main_split, metric_unit, warning_sentence
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Cost, SliceScore
 
@@ -132,7 +132,7 @@ def markdown(report: Report, *, further: Sequence[Picture] = ()) -> str:
     if further:
         blocks += [f"## {picture.TITLE}", *map(_markdown_picture, further)]
     if report.warnings:
-        blocks += ["## Warnings", "\n".join(f"- {quoted(worded(text, report))}" for text in report.warnings)]
+        blocks += ["## Warnings", "\n".join(f"- {quoted(warning_sentence(text, report))}" for text in report.warnings)]
     if report.recipe:
         blocks += ["## Recipe", "\n".join(f"- {quoted(key)}: {quoted(text)}" for key, text in flat(report.recipe))]
     return "\n\n".join(blocks) + "\n"

@@ -32,6 +32,7 @@ from shiftbench.report.view import (
     lead,
     main_split,
     marked,
+    measure_title,
     metric_title,
     split_in_sentence,
     split_title,
@@ -65,6 +66,7 @@ def _details(report: Report) -> Iterator[str]:
         yield from _one_side(case, first)
         yield from _promised(case, first)
         yield from front_calibration.further(case, first)
+        yield from _better_measure(case, first)
         yield from _leaders(case)
         yield from _others(case, others)
     yield from _test_sets(case, first)
@@ -112,6 +114,27 @@ def _promised(case: Case, system: System) -> Iterator[str]:
             parts.append(f"{what} {listed([f'{case.quantity(score)} {WHERE[score.subset]}' for score in scores])}")
     if parts:
         yield f"{marked(system.name)} has {'; '.join(parts)}."
+
+
+def _better_measure(case: Case, system: System) -> Iterator[str]:
+    """Another measure of the same predictions with an R-AUC over all records below the interval of the one that the
+    report is about; others have no intervals of their own."""
+    place = (system.name, case.split, "full", "r_auc")
+    mine = case.score(system.name, "full", "r_auc")
+    known = {*system.measures}
+    every = [
+        each
+        for each in case.report.scores
+        if (each.system, each.split, each.subset, each.metric) == place and each.measure in known
+    ]
+    other = min((each for each in every if finite(each.value)), key=lambda each: each.value, default=None)
+    if mine is None or other is None or not (finite(mine.low) and other.value < mine.low):
+        return
+    yield (
+        f"Of the measures of {marked(system.name)}, {in_sentence(measure_title(other.measure))} ranks its errors best: "
+        f"R-AUC {numbers(case.digits('r_auc'), other)} over all records against {case.quantity(mine)} by "
+        f"{in_sentence(measure_title(system.measure))}{'' if finite(other.high) else DOUBT}."
+    )
 
 
 # --- systems against each other -------------------------------------------------------------------------------------
@@ -168,8 +191,10 @@ def _beaten(case: Case, mine: Score, other: Score) -> str:
 def _leaders(case: Case) -> Iterator[str]:
     """The leader by the headline metric and, if there are several models, by the joint metrics."""
     shifted = any(key[2] == "shifted" for key in case.scores)
+    roles = sorted(system.role for system in case.report.systems if system.role != "single")
+    against_one = len(roles) == 2 and roles.count("baseline") == 1  # which of the two leads is told already
     for subset in ("shifted", "in") if shifted else ("full",):
-        if found := leader(case, case.metric, subset):
+        if not against_one and (found := leader(case, case.metric, subset)):
             top, rest = found
             yield f"{extreme(case.metric)} {case.title} {WHERE[subset]}: {top}{rest}."
     if sum(system.role in ("ensemble", "model") for system in case.report.systems) < 2:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeGuard, TypeVar
 
+from shiftbench.errors import CAREFUL
 from shiftbench.measures import MEASURES
 from shiftbench.report.content import Report
 from shiftbench.scores.intervals import FEWEST
@@ -197,6 +198,13 @@ def set_retention(kind: str) -> Metric | None:
     """The metric of a set with retention curves of this kind."""
     metric: Metric | None = METRICS.get(kind.removesuffix("_retention"))
     return metric if metric is not None and metric.area and kind == f"{metric.name}_retention" else None
+
+
+def warning_sentence(warning: str, report: Report) -> str:
+    """A warning as a sentence, marked as on the first screen if it stands there."""
+    text = clean(worded(warning, report))
+    text = f"Careful: {text.removeprefix(CAREFUL)}" if text.startswith(CAREFUL) else text
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def cautions(report: Report) -> list[str]:
