@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shiftbench import Categorical, Gaussian, assess
+from shiftbench import Categorical, Gaussian, assess, assess_predictions
 from shiftbench.assessment import scored, scored_table
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.columns import Columns
@@ -289,3 +289,15 @@ def test_a_column_has_one_format_in_all_tables_and_whole_numbers_have_no_decimal
         assert all(row.cells[titles.index("age")].text.isdigit() for row in grid.rows)
     decimals = {row.cells[titles.index("size")].text.partition(".")[2] != "" for grid in grids for row in grid.rows}
     assert len(decimals) == 1
+
+
+def test_whole_targets_have_the_separators_of_the_answers_beside_them() -> None:
+    rng = np.random.default_rng(5)
+    targets, years = rng.integers(1_000, 9_000, 200), np.repeat(2019, 200)
+    ensemble = Gaussian(targets + rng.normal(0, 300, (3, 200)), np.full((3, 200), 9e4))
+    options = Options(intervals=intervals.Settings(replicates=20))
+    report = assess_predictions(targets, ensemble, table={"year": years}, options=options)
+    grid = shown.grids(report, "model")[0]
+    titles = [column.title for column in grid.columns]
+    assert "," in grid.rows[0].cells[titles.index("Target")].text
+    assert grid.rows[0].cells[titles.index("year")].text == "2019"  # what may be a name stays as it is

@@ -193,7 +193,10 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
     ):
         values = [getattr(entry, name) for entry in entries]
         if any(value is not None for value in values):
-            parts.append(_part(clean(heading), clean(unit), values, [getattr(entry, name) for entry in own]))
+            column, values, digits = _part(clean(heading), clean(unit), values, [getattr(entry, name) for entry in own])
+            if digits is None and any(isinstance(value, int) for value in values):
+                digits = Digits(1.0, 0, clean(unit))  # whole, and written as the fractional ones beside them
+            parts.append((column, values, digits))
     for name in names[:most]:
         values, every = ([entry.columns.get(name) for entry in some] for some in (entries, report.notable))
         parts.append(_part(clean(name)[:LONGEST], "", values, every))
