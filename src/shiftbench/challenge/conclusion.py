@@ -125,7 +125,7 @@ def _newer_labels(
         return []
     done, old = sum(each.labels == current for each in now), _some([each[:DIGITS] for each in made.labels])
     return [
-        f"These results are of earlier labels ({old}). Corrected ones ({current[:DIGITS]}) have been there since "
+        f"The final results are of earlier labels ({old}). Corrected ones ({current[:DIGITS]}) have been there since "
         f"{_day(_first(folder, ledger, board, phase, current))} at the latest. Of {counted(len(now), 'submission')} "
         f"that would count now, {done or 'none'} {'has' if done == 1 else 'have'} been scored with them."
     ]
@@ -146,7 +146,7 @@ def _newer_scorer(made: Versions, now: Sequence[Entry], at: int) -> list[str]:
         return []
     first = min(newer, key=lambda each: each.scored)
     return [
-        f"These results were made by {_some(made.scorer)}. Submissions have been scored again by "
+        f"The final results were made by {_some(made.scorer)}. Submissions have been scored again by "
         f"{_some(_unique(each.scorer for each in newer))} since {_day(first.scored)}."
     ]
 

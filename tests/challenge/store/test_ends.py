@@ -106,6 +106,21 @@ def test_a_reference_has_no_rank_in_the_log(world: World):
     assert (line["final"], line["rank"], line["scorer"]) == (True, None, "scorer-2")  # of whom the final score is
 
 
+def test_a_final_line_names_the_labels_of_its_ranking_though_a_newer_score_is_obsolete(world: World):
+    anna, host, ledger = world.team("Anna's"), world.user("organiser"), world.ledger
+    world.scored(anna, 1.0, HIDDEN)
+    ledger.rescore("table", "final", host)
+    world.work(score(2.0, labels="labels-2"))  # which were wrong: the first ones are sealed again
+    ledger.obsolete("table", "final", "labels-2", host, "wrong")
+    world.clock.now = HIDDEN.ends
+    entries = ledger.chosen("table", "final", better="min", hidden=True)
+    assert [each.labels for each in entries] == ["labels-1"]
+    ranking = {"rows": [{"submission": 1, "rank": 1, "score": 1.0}], "labels": "labels-1", "scorer": "scorer-1"}
+    ledger.conclude("table", HIDDEN, ranking, host, entries=entries)
+    line = json.loads(ledger.log(2, 1)[0])
+    assert (line["final"], line["labels"], line["score"]) == (True, "labels-1", 1.0)
+
+
 def _disqualified(world: World, team: User) -> None:
     world.ledger.disqualify(int(team.team or 0), "two accounts", world.user("organiser"))
 

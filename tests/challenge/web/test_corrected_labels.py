@@ -74,7 +74,7 @@ def test_final_results_of_earlier_labels_say_so_everywhere_until_they_are_conclu
     assert f"with labels <code>{first[:12]}</code>" in visitor.get(PAGES[0]).text
     second = corrected(hosted, 2.0)
     expected = (
-        f"These results are of earlier labels ({first[:12]}). Corrected ones ({second[:12]}) have been there since"
+        f"The final results are of earlier labels ({first[:12]}). Corrected ones ({second[:12]}) have been there since"
     )
     for counts in ("none have been scored", "3 have been scored"):
         found = told(hosted)
@@ -158,7 +158,7 @@ def test_submissions_are_not_compared_by_labels_that_they_were_not_scored_with(h
     assert (refused.status_code, "found scores of earlier labels" in refused.text) == (409, True)
     assert not (hosted.state / "compared").exists()
     scored_again(hosted)
-    hosted.compare("evaluation")
+    hosted.server.results._require_current(*hosted.server.phase("main", "evaluation"), hosted.numbers["evaluation"])
 
 
 def test_a_board_tells_of_labels_that_were_corrected_before_all_are_scored_again(hosted: Hosted):
@@ -184,4 +184,4 @@ def test_results_that_an_earlier_version_stored_tell_their_labels_too(hosted: Ho
     assert (found["labels"], found["outdated"]) == ([first], [])
     assert [row["rank"] is None for row in found["rows"]] == [row["reference"] for row in found["rows"]]
     corrected(hosted, 2.0)
-    assert told(hosted)["outdated"][0].startswith(f"These results are of earlier labels ({first[:12]}).")
+    assert told(hosted)["outdated"][0].startswith(f"The final results are of earlier labels ({first[:12]}).")

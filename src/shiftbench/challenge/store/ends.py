@@ -76,7 +76,8 @@ class Ends(Log):
                 )
             text = json.dumps(ranking, allow_nan=False)
             c.execute(insert(schema.finals).values(board=board, phase=phase.name, at=now, ranking=text))
-            made = {"scorer": ranking["scorer"]} if isinstance(ranking, dict) and "scorer" in ranking else {}
+            told = ranking if isinstance(ranking, dict) else {}  # its versions: a newer score may be obsolete
+            made = {name: told[name] for name in ("labels", "scorer") if name in told}
             for row in ranking.get("rows", ()) if isinstance(ranking, dict) else ():
                 self._log_final(c, row, {**made, "at": now})
             _end_uploads(c, _to(board, phase))
