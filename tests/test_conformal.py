@@ -14,10 +14,12 @@ import polars as pl
 import pytest
 from scipy import optimize
 
+from shiftbench.assessment import conformal as conformal_notes
 from shiftbench.assessment import density_ratio, scored, scored_table
 from shiftbench.assessment.arrays import assess_predictions
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.columns import Columns
+from shiftbench.assessment.density_ratio import Ratio
 from shiftbench.assessment.joined import line_up
 from shiftbench.assessment.scored import Records, Scored
 from shiftbench.assessment.source import Source
@@ -313,6 +315,16 @@ def test_too_few_calibration_records_give_infinite_intervals_and_are_told(rng):
     assert any(told in text for text in report.warnings)
     again = Report.from_json(report.to_json())
     assert math.isnan(again.score("conformal_split_size_95", system="ours 0", split="eval", subset="in").value)
+
+
+def test_the_share_of_records_without_a_finite_interval_is_that_of_the_rule(rng):
+    known, wanted = rng.random(50), 20 * rng.random(200)
+    thresholds = RULES["weighted"].thresholds(Case(rng.random(50), 200, weights=(known, wanted)), 0.9)
+    share = 100 * np.isinf(thresholds).mean()
+    assert 0 < share < 100
+    told = conformal_notes._without_end(Ratio(known, wanted, 0.9, 0.0))
+    assert told.startswith(f"{share:.3g} % of the records have no finite 90 % interval")
+    assert conformal_notes._without_end(Ratio(known, 0 * wanted, 0.9, 0.0)) == ""
 
 
 def test_records_that_hardly_overlap_are_told(rng):

@@ -20,6 +20,7 @@ from shiftbench.scores.score import Separation
 
 CALIBRATION = "dev"  # the split whose in-domain records thresholds are found on
 FEW_EFFECTIVE = 50  # effective calibration records below which weighted thresholds are mostly noise
+NOMINAL = 0.9  # the level of the intervals that a note tells of
 APART = (
     0.99  # ROC-AUC beyond which covered records are alike to no calibration record, however even the weights of these
 )
@@ -229,10 +230,17 @@ def _notes(records: Records, ratios: Mapping[str, Ratio | None], advice: str) ->
     return [
         f"{records.split}, {WHERE[side]}: conformal intervals weighted for the shift rest on {each.effective:,.0f} "
         f"effective of {len(each.known):,} calibration records, and the two hardly overlap (a classifier tells them "
-        f"apart with a ROC-AUC of {100 * each.roc_auc:.0f} %): they may be infinite, and miss their level{advice}"
+        f"apart with a ROC-AUC of {100 * each.roc_auc:.0f} %): {_without_end(each)}they may miss their level{advice}"
         for side, each in ratios.items()
         if each is not None and (each.effective < min(FEW_EFFECTIVE, 0.5 * len(each.known)) or each.roc_auc > APART)
     ]
+
+
+def _without_end(ratio: Ratio) -> str:
+    """The share of the records whose own weight is so large that no calibration record ends their interval."""
+    open_ended = ratio.wanted * NOMINAL > ratio.known.sum() * (1 - NOMINAL)
+    share = 100 * float(open_ended.mean())
+    return f"{share:.3g} % of the records have no finite {100 * NOMINAL:g} % interval, and " if share else ""
 
 
 def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:
