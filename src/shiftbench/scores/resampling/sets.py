@@ -21,6 +21,7 @@ from shiftbench.scores.retention import Rule, error_area
 STEP = 1e-6  # relative to a sum, for numerical derivatives
 MOST_POINTS, FEWEST_POINTS = 256, 32  # of a retention curve
 REPLICATE_POINTS = 128  # where a thousand areas are wanted
+MOST_MOVED = 1 << 16  # sums whose scores are found in one call for numerical derivatives
 MOST_VALUES = 1 << 20  # sums at all points of a retention curve, if these are not the fewest
 
 
@@ -146,10 +147,13 @@ class _Function:
         here, found = self(sums), np.empty_like(sums)
         size = np.abs(sums)
         steps = STEP * np.maximum(size, size.mean(axis=1, keepdims=True))
-        for k in range(sums.shape[1]):
-            moved = sums.copy()
-            moved[:, k] += steps[:, k]
-            found[:, k] = (self(moved) - here) / (moved[:, k] - sums[:, k])
+        together = max(1, MOST_MOVED // max(1, sums.size))
+        for sums_moved in np.split(np.arange(sums.shape[1]), range(together, sums.shape[1], together)):
+            own = np.arange(len(sums_moved))
+            moved = np.repeat(sums[None], len(own), axis=0)  # [B, P, K], each with another sum moved
+            moved[own, :, sums_moved] += steps.T[sums_moved]
+            rise = self(moved.reshape(-1, sums.shape[1])).reshape(len(own), -1) - here
+            found[:, sums_moved] = (rise / (moved[own, :, sums_moved] - sums.T[sums_moved])).T
         return found
 
 
