@@ -219,7 +219,7 @@ def test_text_with_a_lone_carriage_return_stays_in_its_row(tmp_path: Path) -> No
         (b"a,b", "at least one row"),
         (b"a,b,a\n1,2,3\n", "more than once: 'a'"),
         (b"a,,b,\n1,2,3,4\n", "column 2, 4 has none. Name the columns."),
-        (b",a,b\n1,2,3\n", "column 1 has none. pandas and R write the labels of rows like this: .* such as id"),
+        (b",a,b\n1,2,3\n", "(`index=False`, `row.names=FALSE`), or name this column, such as id."),
         (b"\n\na,b\n1,2\n", "blank line"),
         (b"\xef\xbb\xbf\n", "blank lines"),
         (b"a,b\n1," + b"x" * 200_000 + b"\n", "field limit"),

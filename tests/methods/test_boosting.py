@@ -165,7 +165,7 @@ def test_its_description_tells_folds_trees_and_factor(parts, undisturbed):
     said = boosting.about(parts.rows, folder=undisturbed)
     assert re.fullmatch(
         r"4 members of CatBoost models, each stopped on a fold of its own \(RMSE, \d+ to \d+ trees\), every other one "
-        r"from a linear start; as many further models for the variances \(\d+ to \d+ trees\), multiplied by [\d.]+",
+        r"from a linear start; as many for the variances \(\d+ to \d+ trees\), multiplied by [\d.]+",
         said,
     )  # fmt: skip
 

@@ -128,7 +128,7 @@ def describe(frame: pl.DataFrame, fitted: Fitted) -> str:
     text += f"{span(means, 'trees')})"
     if record["classes"] is not None:
         return text
-    text += ", every other one from a linear start; as many further models for the variances "
+    text += ", every other one from a linear start; as many for the variances "
     return f"{text}({span(variances, 'trees')}), multiplied by {calibration.require(fitted.folder):.3g}"
 
 
