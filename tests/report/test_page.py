@@ -224,6 +224,19 @@ def test_tables_of_a_paper_are_a_page_in_the_same_look():
     assert external(text) == []
 
 
+def test_what_is_typed_stands_as_code_beside_tables_of_a_paper():
+    grid = Grid("t", "", "Table 1", "", (Column("a"),), (Row("x", (Cell("1"),)),))
+    text = tables("Tables", [(grid, "Those need `shiftbench run`.", ["See --with-train."])], {})
+    assert "Those need <code>shiftbench run</code>." in text
+    assert "See <code>--with-train</code>." in text
+
+
+def test_the_worst_group_is_that_of_a_system_in_bold():
+    text = html(many())
+    assert front_table.worst_group(many()).startswith("worst group of “")
+    assert re.search(r"worst group of <b>[^<“]+</b>", text)
+
+
 def variables(block: str) -> dict[str, str]:
     return dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
 

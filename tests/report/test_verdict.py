@@ -224,6 +224,9 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
         ("roc_auc", (0.31, 0.25, 0.37), "is lower on shifted records"),
         ("roc_auc", (0.71,), "finds shifted records (ROC-AUC 71.0 %; chance: 50 %)"),
         ("roc_auc", (0.5,), "finds shifted records no better than chance"),
+        ("roc_auc", (0.503,), "finds shifted records no better than chance (ROC-AUC 50.3 %; chance: 50 %)"),
+        ("roc_auc", (0.48,), "finds shifted records no better than chance (ROC-AUC 48.0 %; chance: 50 %)"),
+        ("roc_auc", (0.41,), "is lower on shifted records (ROC-AUC 41.0 %; chance: 50 %)"),
     ],
 )
 def test_whether_the_uncertainty_follows_is_read_off_the_interval(metric, numbers, reading):

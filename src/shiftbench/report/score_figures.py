@@ -117,12 +117,15 @@ class RowText:
     name: str
     role: str = ""
     values: str = ""
+    group: str = ""  # of the column that is named
 
     @property
     def left(self) -> str:
         """The name and what stands behind it, in the room that the text at the right leaves."""
         role = f" ({self.role})" if self.role else ""
         room = max(int((WIDTH - 40 - text_width(self.values)) / 6.3), 12)
+        if self.group:  # it tells rows apart: the column is shortened first
+            return fitted(f"{fitted(self.name, max(room - len(self.group) - 3, 8))} = {self.group}", room)
         kept = room - len(role)
         return f"{fitted(self.name, kept)}{role}" if kept >= 12 else fitted(f"{self.name}{role}", room)
 
@@ -222,7 +225,7 @@ def _slice_systems(found: dict[tuple[str, str, str], Slice], shown: list[Slice])
 def _slice_words(entry: Slice, report: Report) -> RowText:
     share = f", {100 * entry.shifted_share:.0f} % shifted" if finite(entry.shifted_share) else ""
     size = worded(f"{count_text(entry.n)} records{share}", report)
-    return RowText(f"{fitted(entry.column, 20)} = {entry.group}", values=size)
+    return RowText(entry.column, values=size, group=entry.group)
 
 
 def _waterfall(title: str, values: dict[str, float], digits: Digits) -> Panel:

@@ -20,11 +20,13 @@ DAY = 86_400
 
 
 def moved(report: Report, split: str) -> Drawing | None:
-    """A panel for each feature; those of one height side by side, so that none leaves a hole below it."""
+    """A panel for each feature: numbers in the order of their distance, then categories, the tallest last, so that few
+    leave a hole below them."""
     found = [each for each in report.shifts if each.split == split and _drawable(each)]
-    panels = [_categories(each, report) if each.labels else _numbers(each, report) for each in found]
-    panels.sort(key=lambda panel: panel.height)
-    return Drawing(tuple(panels), subset_entries(["in", "shifted"], marker=False)) if panels else None
+    numbers = [_numbers(each, report) for each in found if not each.labels]
+    categories = [_categories(each, report) for each in found if each.labels]
+    panels = (*numbers, *sorted(categories, key=lambda panel: panel.height))
+    return Drawing(panels, subset_entries(["in", "shifted"], marker=False)) if panels else None
 
 
 def _drawable(each: FeatureShift) -> bool:

@@ -67,9 +67,9 @@ def _from_to(case: Case, inside: Score, shifted: Score) -> str:
 
 def _beside(case: Case, inside: Score, shifted: Score) -> str:
     """The headline metric on both sides, without a direction."""
-    text = _from_to(case, inside, shifted)
-    before, _, after = text.rpartition(" → ")
-    return f"{before} {WHERE['in']} and {after} {WHERE['shifted']}"
+    before, _, after = _from_to(case, inside, shifted).rpartition(" → ")
+    unit = f" {case.digits().unit}".rstrip()
+    return f"{before.removesuffix(unit)}{unit} {WHERE['in']} and {after} {WHERE['shifted']}"
 
 
 def of_system(case: Case, system: System) -> str:

@@ -143,7 +143,8 @@ def _detection(case: Case, area: Score) -> str:
     if holds(area, 0.5) and max(abs(end - 0.5) for end in ends) > ALIKE:
         reach = interval(case.report, ends[0], ends[1], digits)
         return f"may or may not find shifted records (ROC-AUC {share} %, {reach}; chance: 50 %)"
-    if holds(area, 0.5) or area.value == 0.5:
+    near = not ends and abs(area.value - 0.5) <= ALIKE  # nothing tells them from chance
+    if holds(area, 0.5) or area.value == 0.5 or near:
         return f"finds shifted records no better than chance (ROC-AUC {share} %; chance: 50 %)"
     if area.value < 0.5:
         return f"is lower on shifted records (ROC-AUC {share} %; chance: 50 %)"
