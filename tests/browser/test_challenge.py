@@ -234,12 +234,12 @@ def joined(page: Page, served: Served, host: Page, team: str) -> None:
         page.goto(host.locator("code.secret").inner_text())
         entered(page, f"{team.lower()}@example.org", "Make the account")
     page.locator('form[action="/teams"]').get_by_label("Name").fill(team)
-    page.get_by_role("button", name="Found it").click()
+    page.get_by_role("button", name="Found the team").click()
     expect(page.get_by_text("Others join with this code")).to_be_visible(timeout=PATIENCE)
 
 
 def handed_in(page: Page, served: Served, file: Path, *, scripts: bool) -> int:
-    """A file goes in on the board's page; with scripts its page then follows by itself, else it is loaded again."""
+    """A file goes in on the board's page; with scripts its page then updates itself, else it is loaded again."""
     page.goto(f"{served.address}/boards/main?phase=evaluation")
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Hand in for evaluation").click()

@@ -104,15 +104,15 @@ def since(folder: Path, ledger: Ledger, board: Board, phase: Phase, final: Final
     out = dict(ledger.disqualified())
     gone = _unique(str(row["team"]) for row in ranked.values() if row.get("team") in out)
     if gone:
-        found.append(f"Disqualified since then, and still among them: {_some(gone)}.")
+        found.append(f"Still ranked, though disqualified since: {_some(gone)}.")
     if not found and {each.submission for each in now} != {*ranked}:
         names = _unique(each.team_name for each in now if each.submission not in ranked)
         found.append(
-            "Other submissions count now than did then, as after a team was reinstated or scores were made obsolete"
-            f"{f' (of {_some(names)})' if names else ''}."
+            "The submissions that count have changed since, for example because a team was reinstated or scores were "
+            f"made obsolete{f' (of {_some(names)})' if names else ''}."
         )
     if found:
-        found.append("They stay as they are until the organisers conclude the phase again, which ranks it anew.")
+        found.append("The final results stay as they are until the organisers conclude the phase again.")
     return found
 
 
@@ -124,10 +124,11 @@ def _newer_labels(
     if current is None or made.labels == (current,):
         return []
     done, old = sum(each.labels == current for each in now), _some([each[:DIGITS] for each in made.labels])
+    since = _day(_first(folder, ledger, board, phase, current))
     return [
-        f"The final results are of earlier labels ({old}). Corrected ones ({current[:DIGITS]}) have been there since "
-        f"{_day(_first(folder, ledger, board, phase, current))} at the latest. Of {counted(len(now), 'submission')} "
-        f"that would count now, {done or 'none'} {'has' if done == 1 else 'have'} been scored with them."
+        f"The final results are of earlier labels ({old}). Corrected ones ({current[:DIGITS]}) have been in place "
+        f"since {since} at the latest. Of {counted(len(now), 'submission')} that would count now, "
+        f"{done or 'none'} {'has' if done == 1 else 'have'} been scored with them."
     ]
 
 

@@ -36,8 +36,9 @@ SUFFIXES = (".parquet", ".csv", ".csv.gz")
 ID, ANSWER, UNCERTAINTY = "id", "answer", "uncertainty"
 SEALED = ("target", "error", "shifted")  # columns that only the organiser's table may have
 ABOUT = (
-    "A predictions file (Parquet), or a table (Parquet or CSV) with a column `id` and `mean` and `std`, a "
-    "`probability_<class>` each, quantiles `q0.05` …, members, or `answer` and `uncertainty` (higher is less certain)."
+    "A predictions file (Parquet), or a table (Parquet or CSV) with a column `id` and one of these: `mean` and `std`; "
+    "`probability_<class>` of each class; quantiles `q0.05` …; members; `answer` and `uncertainty` (higher is less "
+    "certain)."
 )
 FILE = "predictions.parquet"
 ROW = "row"  # numbers of the rows of `named` and uncertainties, of a file that was read in part

@@ -74,7 +74,7 @@ def test_final_results_of_earlier_labels_say_so_everywhere_until_they_are_conclu
     assert f"with labels <code>{first[:12]}</code>" in visitor.get(PAGES[0]).text
     second = corrected(hosted, 2.0)
     expected = (
-        f"The final results are of earlier labels ({first[:12]}). Corrected ones ({second[:12]}) have been there since"
+        f"The final results are of earlier labels ({first[:12]}). Corrected ones ({second[:12]}) have been in place"
     )
     for counts in ("none have been scored", "3 have been scored"):
         found = told(hosted)
@@ -124,8 +124,8 @@ def test_a_disqualified_team_is_named_while_it_is_still_among_final_results(host
     admin, visitor = hosted.roles["admin"], hosted.roles["visitor"].client
     ben = next(each for each in hosted.server.ledger.teams() if each.name == "ben")
     assert admin.post(f"/desk/teams/{ben.id}/disqualify", reason="Two accounts.").status_code == 303
-    assert told(hosted)["outdated"][0] == "Disqualified since then, and still among them: ben."
-    assert "still among them: ben." in visitor.get(PAGES[0]).text
+    assert told(hosted)["outdated"][0] == "Still ranked, though disqualified since: ben."
+    assert "Still ranked, though disqualified since: ben." in visitor.get(PAGES[0]).text
     assert buttons(hosted) == ["Conclude again"]
     hosted.conclude()
     assert {row["team"] for row in told(hosted)["rows"]} == {"eve", "Mean"}
@@ -137,7 +137,7 @@ def test_a_disqualified_team_is_named_while_it_is_still_among_final_results(host
 def test_labels_that_are_sealed_now_cannot_be_made_obsolete(hosted: Hosted):
     admin, first = hosted.roles["admin"], labels(hosted)
     path, body = "/desk/phases/main/evaluation/obsolete", {"reason": "Two stations were wrong."}
-    assert "Make them obsolete" not in admin.client.get("/desk/phases").text
+    assert "Make their scores obsolete" not in admin.client.get("/desk/phases").text
     refused = admin.post(path, labels=first, **body)
     assert (refused.status_code, "found those that are sealed now" in refused.text) == (409, True)
     second = corrected(hosted, 2.0)
@@ -162,7 +162,7 @@ def test_submissions_are_not_compared_by_labels_that_they_were_not_scored_with(h
 
 
 def test_a_board_tells_of_labels_that_were_corrected_before_all_are_scored_again(hosted: Hosted):
-    visitor, words = hosted.roles["visitor"].client, "The labels were corrected since"
+    visitor, words = hosted.roles["visitor"].client, "The labels have since been corrected"
     assert words not in visitor.get("/boards/main?phase=development").text
     path = hosted.server.folder / "sealed" / "main" / "development" / "truth.parquet"
     pl.read_parquet(path).with_columns(pl.col("target") + 1).write_parquet(path)

@@ -98,7 +98,7 @@ def test_a_team_takes_back_what_waits_and_chooses_what_counts(own_world: World) 
     )  # fmt: skip
     assert (refused.status_code, "at most 1 chosen" in refused.text) == (409, True)
     assert own_world.roles["other"].post(f"/submissions/{best}/choose", chosen="yes").status_code == 404
-    assert "Choose it no longer" in ben.client.get(f"/submissions/{best}").text
+    assert "Withdraw the choice" in ben.client.get(f"/submissions/{best}").text
 
 
 def test_an_account_is_made_by_invitation_once_and_for_its_address(own_world: World) -> None:

@@ -286,7 +286,8 @@ def _wants_page(scope: Scope) -> bool:
 async def _answer(send: Send, error: Refused, *, page: bool) -> None:
     body, kind = json.dumps({"problems": list(error.problems)}).encode(), b"application/json"
     if page:
-        body, kind = _PAGE.format(problems=html.escape(" ".join(error.problems))).encode(), b"text/html; charset=utf-8"
+        problems = " ".join(each[:1].upper() + each[1:] for each in error.problems)
+        body, kind = _PAGE.format(problems=html.escape(problems)).encode(), b"text/html; charset=utf-8"
     headers = [
         (b"content-type", kind),
         (b"connection", b"close"),
