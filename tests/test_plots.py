@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from PIL import Image
 
 from shiftbench import Options, Quantiles, assess_predictions
@@ -442,6 +444,15 @@ def test_labels_of_ticks_have_the_digits_of_their_step():
     assert [text for _, text in ticks(100_000, 100_010)][:2] == ["10⁵", "1.00002×10⁵"]
     assert [text for _, text in ticks(0, 150_000)] == ["0", "2.5×10⁴", "5×10⁴", "7.5×10⁴", "10⁵", "1.25×10⁵", "1.5×10⁵"]
     assert [text for _, text in log_ticks(9_000, 250_000)] == ["10⁴", "3×10⁴", "10⁵"]
+
+
+def test_a_title_lies_within_its_picture_in_the_bold_letters_it_is_drawn_in():
+    title = "Vessel power: made-up example, 4,000 rows, seed 0: generalization"
+    drawn = Drawing((Panel("", Axis("", 0.0, 1.0), Axis("", 0.0, 1.0)),), title=title).whole
+    (word,) = [item for item in drawn.items if isinstance(item, Words) and item.bold]
+    font = FontProperties(family="DejaVu Sans", weight="bold", size=word.size)
+    assert TextPath((0, 0), word.text, prop=font).get_extents().width <= drawn.width
+    assert word.text.endswith("generalization")
 
 
 def test_the_line_of_the_leader_strikes_through_no_text():

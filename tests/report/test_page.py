@@ -212,7 +212,9 @@ def test_a_table_can_be_sorted_by_each_of_its_columns(page: str):
 def test_tables_of_a_paper_are_a_page_in_the_same_look():
     grid = Grid("paper", "", "Table <1>", "System", (Column("ours", "RMSE"),), (Row("a <b>", (Cell("1"),)),))
     text = tables(
-        "A & B", [(grid, "All of <them>.", ["A note & more."])], {"error_retention_eval": PAPER, "r_auc_of_f1": PAPER}
+        "A & B",
+        [(grid, "All of <them>.", ["A note & more."])],
+        dict.fromkeys(("error_retention_eval", "r_auc_of_f1", "f1_retention_generalization"), PAPER),
     )
     reader = read(text)
     assert reader.items == ["A note & more."]
@@ -220,6 +222,7 @@ def test_tables_of_a_paper_are_a_page_in_the_same_look():
     assert "<h1>A &amp; B</h1>" in text
     assert "All of &lt;them&gt;." in text
     assert "Error retention, evaluation" in text
+    assert "F1 retention, generalization" in text
     assert "R-AUC of F1" in spaced(text)
     assert external(text) == []
 

@@ -16,6 +16,7 @@ from shiftbench.report.ticks import log_ticks, ticks
 
 SIZE = 11.0  # of texts, pixels
 NARROW = {1.0: "mwMW%@", 0.8: "ABCDEFGHKNOPQRSTUVXYZ#&+<=>~−→×", 0.42: " ,.;:!'()[]|/-ijlItfr°²"}
+BOLD = 1.12  # times as wide as other letters
 FARTHEST = 1e5  # pixels: what lies far outside of a panel stays a number that every viewer reads
 HEAD, FOOT, TITLE, EDGE = (
     20.0,
@@ -221,7 +222,7 @@ def laid_out(drawing: Drawing) -> Drawn:
     width = max((panel.width for panel in drawing.panels), default=0.0) * across
     if drawing.title:
         top = HEAD
-        items.append(Words(width / 2, 14, _within(drawing.title, width), bold=True))
+        items.append(Words(width / 2, 14, _within(drawing.title, (width - EDGE) / BOLD), bold=True))
     for start in range(0, len(drawing.panels), across or 1):
         row = drawing.panels[start : start + across]
         for place, drawn in enumerate(panels(replace(drawing, panels=row))):

@@ -68,6 +68,7 @@ SPELLED = {
     "ndsc": "nDSC",
     " dev": ", development",
     " eval": ", evaluation",
+    " generalization": ", generalization",
 }  # of words in names of pictures, those that are not spelled as there
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
