@@ -49,17 +49,22 @@ test: .venv/dev browser  ## the whole test suite
 
 QUICK := tests/contracts tests/intake tests/metrics tests/output tests/paper tests/partition tests/report \
 	tests/executor/test_executor.py tests/executor/test_memory.py \
-	$(patsubst %,tests/cli/test_%.py,fetch importing refused_settings starting terminal tracks) \
-	$(patsubst %,tests/methods/test_%.py,baselines batched fitted_folder method_settings method_targets mlp training) \
-	$(patsubst %,tests/test_%.py,assessment check comparison detection ensembles errors example expression features \
-	fetch files fingerprints gaps keys layers measures multiplicity predictions public_tables published \
+	$(patsubst %,tests/cli/test_%.py,fetch importing refused_settings starting tracks) \
+	$(patsubst %,tests/methods/test_%.py,baselines batched fitted_folder method_settings method_targets mlp) \
+	$(patsubst %,tests/test_%.py,check comparison detection ensembles errors example expression features \
+	fetch files fingerprints gaps keys layers measures predictions public_tables published \
 	ragged_ensembles ranking registry report_content resampling retention slicing tables tabular trajectory_ensembles) \
 	$(patsubst %,tests/tracks/motion/%,baselines maps scenes submissions test_definition.py test_partitions.py) \
 	$(patsubst %,tests/tracks/power/%,physics test_checks.py test_partitions.py test_ranges.py test_symbolic.py) \
 	$(patsubst %,tests/tracks/weather/test_%.py,partitions schema sources)
 
+# Of these folders, the files that take longest.
+SLOW := $(patsubst %,tests/%.py,contracts/test_score_ranges contracts/test_tracks contracts/test_metrics output/test_killed \
+	metrics/segmentation/test_real_masks partition/test_near_duplicates report/test_page report/test_terminal tracks/motion/maps/test_feature_map \
+	tracks/power/physics/test_recalibration tracks/weather/test_partitions)
+
 quick: .venv/dev  ## the tests for the work between, in less than 90 seconds on two quiet cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q $(QUICK) $(addprefix --ignore=,$(SLOW))
 
 check: .venv/dev  ## format, lint, types
 	$(BIN)/ruff format --check .

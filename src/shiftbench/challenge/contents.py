@@ -119,7 +119,7 @@ class _Walk:
                         yield from self._tar(found, inside)
                     return
                 inner = _without(name)
-                yield Content(inner, inside, _said(path) if kind == "gzip" else None, cast("IO[bytes]", stream))
+                yield Content(inner, inside, _stated_size(path) if kind == "gzip" else None, cast("IO[bytes]", stream))
 
     def _tar(self, found: tarfile.TarFile, inside: tuple[str, ...]) -> Iterator[Content]:
         for each in found:
@@ -150,7 +150,7 @@ def _without(name: str) -> str:
     return name.rpartition(".")[0] if name.lower().endswith(_SUFFIXES) else name
 
 
-def _said(path: Path) -> int | None:
+def _stated_size(path: Path) -> int | None:
     """The size that the end of a gzip file tells, modulo 2³²; None of those in blocks, whose last one is empty."""
     with path.open("rb") as file:
         file.seek(-4, 2)

@@ -1,6 +1,6 @@
 """Labels that lie among what participants download, by mistake: as they are, in archives, or in tables of any format.
 
-What it takes: of a file no more than a block is in memory, of a table a row of each sealed record (`told_targets`). Of
+What it takes: of a file no more than a block is in memory, of a table a row of each sealed record (`target_search`). Of
 files, members of zip archives and gzip files only those are read that have the size of a label file, or are tables;
 other archives are unpacked once, as streams. `check` reads all files for their hashes anyway.
 """
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from shiftbench.challenge import told_targets
+from shiftbench.challenge import target_search
 from shiftbench.challenge.contents import BROKEN, Content, contents
-from shiftbench.challenge.told_targets import Targets
+from shiftbench.challenge.target_search import Targets
 from shiftbench.errors import ShiftbenchWarning
 from shiftbench.io.tables.reading import is_table
 
@@ -30,13 +30,13 @@ _BLOCK = 2**20
 class Labels:
     """The labels of a phase.
 
-    truth: a file or folder. told: the files of it that tell labels, with their columns of targets if they are tables;
-    empty of a folder of which it is not known: then it counts only if all of its files are public.
+    truth: a file or folder. files: those of it that hold labels, with their columns of targets if they are tables;
+    empty for a folder whose track does not name them: it counts only if all of its files are public.
     """
 
     phase: str
     truth: Path
-    told: Mapping[Path, Sequence[str]]
+    files: Mapping[Path, Sequence[str]]
 
 
 def problems(public: Path, labels: Sequence[Labels]) -> list[str]:
@@ -85,7 +85,7 @@ class _Known:
     met: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, labels: Labels) -> None:
-        for path, columns in labels.told.items():
+        for path, columns in labels.files.items():
             own = path.relative_to(labels.truth).as_posix() if path.is_relative_to(labels.truth) else path.name
             what = "the sealed labels" if path == labels.truth else f"the sealed labels {own}"
             for content in contents(path, lambda _: None):
@@ -94,7 +94,7 @@ class _Known:
             for name in columns:
                 found = Targets.read(path, name)
                 self.targets += [(labels.phase, found)] if found is not None else []
-        if not labels.told and labels.truth.is_dir():
+        if not labels.files and labels.truth.is_dir():
             for path in sorted(labels.truth.rglob("*")):
                 if path.is_file():
                     with path.open("rb") as stream:
@@ -139,9 +139,9 @@ def _held(path: Path, shown: str, known: _Known, aside: Path) -> Iterator[tuple[
             continue
         whole = known.of(digest, shown)
         yield from ((phase, what + within) for phase, what in whole)
-        told = {phase for phase, _ in whole}
+        complete = {phase for phase, _ in whole}
         for phase, targets in known.targets if table else ():
-            if phase not in told and (what := told_targets.told(copy or path, targets)):
+            if phase not in complete and (what := target_search.exposed(copy or path, targets)):
                 yield phase, what + within
         if copy:
             copy.unlink()

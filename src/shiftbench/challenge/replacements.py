@@ -43,14 +43,14 @@ def kept(folder: Path, names: Sequence[str], held: Mapping[str, str]) -> Iterato
             shutil.copyfile(folder / COPIES / held[name], goal)
             goal.chmod(0o600)
         where = folder / REPLACED / board / phase / f"{moment}-…"
-        yield f"{_told(folder, own, goals, where)}. {AGAIN}"
+        yield f"{_description(folder, own, goals, where)}. {AGAIN}"
 
 
 def _is(copy: Path, digest: str) -> bool:
     return copy.is_file() and files.sha256(copy) == digest
 
 
-def _told(folder: Path, names: Sequence[str], goals: Mapping[str, Path], where: Path) -> str:
+def _description(folder: Path, names: Sequence[str], goals: Mapping[str, Path], where: Path) -> str:
     """What is known of files that were replaced."""
     some = ", ".join(names[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED)
     text = f"{some}: {counted(len(names), 'file')} replaced or removed since the challenge was sealed"

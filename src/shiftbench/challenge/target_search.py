@@ -22,7 +22,7 @@ from shiftbench.io.tables.source import source
 
 ID = "id"
 UNREADABLE = (ShiftbenchError, OSError, ValueError, *problem.POLARS)
-BITS = 30.0  # columns that have nothing to do with targets agree with them by chance with a probability of 2^-BITS
+BITS = 30.0  # unrelated columns agree with targets by chance with a probability of at most 2^-BITS
 AT_ONCE = 32  # columns
 DIGITS = 6  # decimals to which a copy may be rounded
 NEAR = 1e-6  # of single precision and the like
@@ -39,7 +39,7 @@ class Targets:
 
     @classmethod
     def read(cls, path: Path, name: str) -> Targets | None:
-        """Those of a table of labels; None if it is no such table, or cannot be read, which is told elsewhere."""
+        """Those of a table of labels; None if it is no such table, or cannot be read, which is refused elsewhere."""
         if not (path.is_file() and is_table(path)):
             return None
         try:
@@ -55,14 +55,17 @@ class Targets:
         return cls(name, found) if found.height and not found[_OWN].dtype.is_nested() else None
 
 
-def told(path: Path, targets: Targets) -> str:
-    """Which column of a table has the targets of sealed records, and of how many; empty if none has, or it is none."""
+def exposed(path: Path, targets: Targets) -> str:
+    """The column of a table that holds the targets of sealed records, and of how many; "" if no column does.
+
+    A file that cannot be read as a table holds none.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return next(_found(_lazy(path), targets), "")
     except UNREADABLE:
-        return ""  # no table
+        return ""
 
 
 def _lazy(path: Path) -> pl.LazyFrame:
@@ -117,7 +120,7 @@ def _found(lazy: pl.LazyFrame, targets: Targets) -> Iterator[str]:
 
 
 def _present(values: pl.Series) -> pl.Series:
-    """Values, with nothing where a text says so."""
+    """Values, with texts that mean a missing value as missing."""
     return dtypes.without_missing(values) if values.dtype == pl.String else values
 
 
