@@ -62,15 +62,15 @@ def test_a_forgotten_password_is_set_anew_once_by_a_link_and_all_sessions_end(wo
     host, anna, ledger = world.user("organiser"), world.user(), world.ledger
     session, token = (ledger.issue(kind, anna.id) for kind in ("session", "token"))
     old, secret = ledger.offer_renewal(anna.id, host), ledger.offer_renewal(anna.id, host)
-    with pytest.raises(Refused, match="expected a link for another password that works"):
+    with pytest.raises(Refused, match="expected a password link that still works"):
         ledger.renew(old, "stolen")
     assert ledger.renew(secret, "new hash") == anna.id
     assert ledger.password(anna.email) == (anna.id, "new hash")
     assert [ledger.bearer(*each) for each in (("session", session), ("token", token))] == [None, None]
-    with pytest.raises(Refused, match="that works"):
+    with pytest.raises(Refused, match="still works"):
         ledger.renew(secret, "again")
     acts = [(act.user, act.action) for act in ledger.audit()]
-    assert acts[:2] == [(anna.id, "set another password by a link"), (host.id, "made a link for another password")]
+    assert acts[:2] == [(anna.id, "set a new password by a link"), (host.id, "made a password link")]
 
 
 def test_a_link_for_another_password_ends_after_a_day_and_with_another_role(world: World):
@@ -80,7 +80,7 @@ def test_a_link_for_another_password_ends_after_a_day_and_with_another_role(worl
     late = ledger.offer_renewal(anna.id, admin)
     world.clock.now += RENEWAL_LASTS
     for secret in (early, late):
-        with pytest.raises(Refused, match="that works"):
+        with pytest.raises(Refused, match="still works"):
             ledger.renew(secret, "hash")
 
 

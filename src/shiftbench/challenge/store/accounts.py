@@ -146,7 +146,7 @@ class Accounts(Database):
             raise Refused("expected an admin, or an organiser for the account of a participant. Ask one.", status=403)
         with self._writing() as (c, now):
             c.execute(delete(schema.secrets).where(_renewals(user)))
-            self._note(c, now, by, "made a link for another password", f"account {user}: {of_whom.email}")
+            self._note(c, now, by, "made a password link", f"account {user}: {of_whom.email}")
             return _issue(c, RENEWAL, user, now + RENEWAL_LASTS)
 
     def renew(self, secret: str, password: str) -> int:
@@ -156,11 +156,11 @@ class Accounts(Database):
             query = delete(table).where(_valid(RENEWAL, secret, now)).returning(table.c.user)
             if (user := c.execute(query).scalar()) is None:
                 raise Refused(
-                    "expected a link for another password that works, found another. Ask for one.", status=403
+                    "expected a password link that still works, found another. Ask for a new one.", status=403
                 )
             _set_password(c, user, password)
             account = User(**c.execute(_USERS.where(schema.users.c.id == user)).one()._mapping)
-            self._note(c, now, account, "set another password by a link", f"account {user}")
+            self._note(c, now, account, "set a new password by a link", f"account {user}")
         return int(user)
 
     # Secrets
@@ -221,7 +221,7 @@ class Accounts(Database):
             raise Refused("expected an admin to invite organisers, and one of both to invite others.", status=403)
         email = names.email(email) if email else None
         with self._writing() as (c, now):
-            self._note(c, now, by, "invited", f"{role} {email or 'anybody with the link'}")
+            self._note(c, now, by, "invited", f"{email or 'anybody with the link'} as {role}")
             return _issue(c, "invitation", None, now + INVITATION_LASTS, role=role, email=email)
 
     def invitations(self) -> list[Invitation]:

@@ -18,8 +18,8 @@ def _link(visit: Visit, *kinds: str) -> Mapping[str, Any]:
     """The form that a one-time link opens; it is spent when the form is sent."""
     if not any(visit.server.ledger.offers(kind, visit.path["link"]) for kind in kinds):
         raise Refused(
-            "expected a link that was not used before and is not over, found another. If you have used it, sign in; "
-            "else ask whoever sent it for another.",
+            "expected a link that still works, found one that was used, is too old or is misspelt. "
+            "If you have used it, sign in; otherwise ask whoever sent it for a new one.",
             status=410,
         )
     return {"link": visit.path["link"]}
