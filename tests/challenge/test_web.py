@@ -258,6 +258,21 @@ def test_requeue_and_fail_are_buttons_of_the_organiser_alone(anna: Visitor, orga
     assert server.ledger.submission(number).state == "uploaded"
 
 
+def test_a_phase_that_ended_without_a_score_offers_nothing_to_conclude(
+    anna: Visitor, organiser: Visitor, server: Server, clock: Clock
+):
+    number = sent(anna, anna.token(), b"x")
+    assert "<dd>1 byte</dd>" in anna.client.get(f"/submissions/{number}").text
+    assert organiser.post(f"/desk/{number}/fail").status_code == 303
+    clock.now = START + 10**12
+    page = organiser.client.get("/desk/phases").text
+    assert "No submission has a score: there is nothing to conclude." in page
+    assert "/development/conclude" not in page
+    assert "/development/rescore" in page
+    assert "/later/rescore" not in page
+    assert "nothing to rank" in organiser.post("/desk/phases/table/development/conclude").text
+
+
 def test_the_desk_shows_faults_of_the_server_to_organisers_alone(anna: Visitor, organiser: Visitor, server: Server):
     number, faults = sent(anna, anna.token()), server.uploads.state / "faults"
     assert organiser.client.get(f"/desk/{number}/fault").status_code == 404

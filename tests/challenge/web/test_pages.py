@@ -250,6 +250,16 @@ def test_words_of_strangers_are_text_on_every_page(own_world: World) -> None:
     assert ledger.team(sql) == ledger.teams()[-1].id
 
 
+def test_pages_below_one_of_the_bar_mark_it_as_where_one_is(own_world: World) -> None:
+    ben, host, best = own_world.roles["participant"].client, own_world.roles["admin"].client, own_world.numbers["best"]
+    assert '<a href="/submissions" aria-current="page">' in ben.get("/submissions").text
+    assert '<a href="/submissions" aria-current="true">' in ben.get(f"/submissions/{best}").text
+    desk = host.get("/desk/people").text
+    assert '<a href="/desk" aria-current="true">Desk' in desk
+    assert '<a href="/desk">Queue' in desk
+    assert '<a href="/desk/people" aria-current="page">' in desk
+
+
 def test_the_api_describes_every_answer(own_world: World) -> None:
     described = application(own_world.server).openapi()
     plain = {

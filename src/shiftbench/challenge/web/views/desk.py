@@ -62,23 +62,28 @@ def phases(visit: Visit) -> Mapping[str, Any]:
 class Task:
     """What an organiser may do with a phase. job: the final ranking that is being made; waiting: in the queue.
 
+    received: whether anything was handed in. scored: whether anything can be ranked.
     again: whether scores are of labels that were corrected since. earlier: labels that may be made obsolete.
     """
 
     job: Progress
     waiting: int
+    received: bool
+    scored: bool
     again: bool
     earlier: list[str]
 
 
 def _task(server: Server, board: Board, phase: Phase) -> Task:
     sealed, found = conclusion.sealed(server.folder, board, phase), server.ledger.labels(board.slug, phase.name)
+    received = server.ledger.submissions(board=board.slug, phase=phase.name, limit=1)
     waiting = len(server.ledger.submissions(board=board.slug, phase=phase.name, states=WAITING))
     entries = server.ledger.chosen(board.slug, phase.name, better=server.better(board), hidden=phase.hidden)
     again = sealed is not None and any(each.labels != sealed for each in entries)
     current = sealed or next(reversed(found), None)
     return Task(
-        server.results.concluding(board.slug, phase.name), waiting, again, [each for each in found if each != current]
+        server.results.concluding(board.slug, phase.name), waiting, bool(received), bool(entries), again,
+        [each for each in found if each != current],
     )  # fmt: skip
 
 

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from shiftbench.challenge import conclusion
+from shiftbench.challenge.definition import Board, Phase
 from shiftbench.challenge.store.records import WAITING, Refused
 from shiftbench.challenge.web import numbers, seen
 from shiftbench.challenge.web.security import CHUNK
+from shiftbench.challenge.web.server import Server
 from shiftbench.challenge.web.visit import MOST_NAME, Next, Visit, whole
 from shiftbench.errors import ShiftbenchError
 
@@ -38,8 +41,16 @@ def submission(visit: Visit) -> Mapping[str, Any]:
     return {
         "submission": found, "board": seen.board(server, board), "phase": seen.phase(server, board, phase),
         "metric": metric, "numbers": numbers.of(metric, [found]), "own": own, "waiting": found.state in WAITING,
+        "corrected": _corrected(server, board, phase, found),
         "quota": server.ledger.quota(board.slug, phase, user.team) if own and user.team is not None else None,
     }  # fmt: skip
+
+
+def _corrected(server: Server, board: Board, phase: Phase, found: seen.SeenSubmission) -> str | None:
+    """The labels that are sealed now, where the newest score is of earlier ones; final results tell it themselves."""
+    sealed = conclusion.sealed(server.folder, board, phase)
+    earlier = any(each.labels != sealed and not each.obsolete for each in found.scores[:1])
+    return sealed if earlier and not seen.phase(server, board, phase).outdated else None
 
 
 def submit(visit: Visit) -> Next:
