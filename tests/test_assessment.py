@@ -491,7 +491,7 @@ def test_macro_f1_of_a_report_is_scikit_learns_and_has_a_retention_curve(rng: np
             if (curve.kind, curve.subset, curve.order) == ("macro_f1_retention", subset, "uncertainty")
         )  # fmt: skip
         assert (curve.y[0], curve.y[-1]) == pytest.approx((1.0, whole.value))
-    assert "Macro-F1, retention (all records)" in [plots.caption(name, report)[0] for name in plots.figures(report)]
+    assert "Macro-F1 retention (all records)" in [plots.caption(name, report)[0] for name in plots.figures(report)]
 
 
 def test_a_score_of_a_set_needs_a_metric_that_is_known() -> None:

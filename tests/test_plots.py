@@ -444,6 +444,13 @@ def test_labels_of_ticks_have_the_digits_of_their_step():
     assert [text for _, text in ticks(100_000, 100_010)][:2] == ["10⁵", "1.00002×10⁵"]
     assert [text for _, text in ticks(0, 150_000)] == ["0", "2.5×10⁴", "5×10⁴", "7.5×10⁴", "10⁵", "1.25×10⁵", "1.5×10⁵"]
     assert [text for _, text in log_ticks(9_000, 250_000)] == ["10⁴", "3×10⁴", "10⁵"]
+    assert [text for _, text in ticks(0, 1.2e-4)][:2] == ["0", "0.00002"]
+
+
+def test_years_have_no_separator_of_thousands():
+    assert [text for _, text in ticks(1979.5, 1987)] == ["1980", "1982", "1984", "1986"]
+    assert [text for _, text in ticks(990, 1030)][:2] == ["990", "1,000"]
+    assert [text for _, text in ticks(1980, 1981)][:2] == ["1,980.0", "1,980.2"]
 
 
 def test_a_title_lies_within_its_picture_in_the_bold_letters_it_is_drawn_in():

@@ -103,6 +103,8 @@ def test_two_of_the_largest_numbers_have_a_format():
 def test_a_deviation_that_is_small_by_chance_adds_one_decimal_at_most():
     assert Digits(decimals=2).cell(1.6533, std=0.00067) == ("1.653", "± 0.001")
     assert Digits(decimals=2).cell(1.6533, std=0.4) == ("1.65", "± 0.40")
+    assert Digits(decimals=2).cell(1.6533, std=0.00002) == ("1.653", "± < 0.001")
+    assert Digits(decimals=2).cell(1.6533, std=0.0) == ("1.65", "± 0.00")
 
 
 def shares(**values: float) -> Report:

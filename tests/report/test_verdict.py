@@ -424,7 +424,11 @@ def test_a_measure_that_ranks_better_than_the_one_of_the_report_is_named():
     [
         ("careful: lesions are dark", "Careful: lesions are dark."),
         ("“careful: one”: odd.", "“careful: one”: odd."),
-        ("eval, shifted: 3 records are odd", "eval, shifted: 3 records are odd."),
+        ("eval, shifted: 3 records are odd", "Evaluation, shifted: 3 records are odd."),
+        ("expected 20 records, found 3", "Expected 20 records, found 3."),
+        ("scores.csv: 3 records are odd", "scores.csv: 3 records are odd."),
+        (f"{lead(regression()).name}: 3 records are odd", f"{lead(regression()).name}: 3 records are odd."),
+        ("wind_u has 3 odd records", "wind_u has 3 odd records."),
     ],
 )
 def test_a_warning_is_a_sentence_and_names_stay_as_they_are(warning, told):

@@ -59,7 +59,9 @@ class Digits:
         digits = replace(self, decimals=decimals)
         note = ""
         if finite(value) and finite(std):
-            note = f"± {digits.text(std)}"
+            text = digits.text(std)
+            hidden = std > 0 and not any(digit in "123456789" for digit in text)
+            note = f"± < {10.0**-decimals:.{decimals}f}" if hidden else f"± {text}"
         elif finite(value) and finite(low) and finite(high):
             note = f"[{digits.text(low)}, {digits.text(high)}]"
         return digits.text(value), note

@@ -122,9 +122,9 @@ def caption(name: str, report: Report) -> tuple[str, str]:
 
 def _of_set(metric: Metric) -> tuple[str, str]:
     better = {"min": "Lower", "max": "Higher"}[metric.better]
-    return f"{metric.title}, retention", (
+    return f"{metric.title} retention", (
         "Records are kept from the most certain to the least; those not kept count with ideal answers. "
-        f"{better} is better; the area under the curve is {METRICS[metric.area].title}. Rings: 95 % kept."
+        f"{better} is better; the area under the curve is the score {METRICS[metric.area].title}. Rings: 95 % kept."
     )
 
 

@@ -10,6 +10,7 @@ MOST = 6  # ticks of an axis, about
 LONG = 100_000  # numbers of this size and above are written with a power of ten
 SHORT = 1e-4  # and those below this one
 SMALLEST_POWER = 1_000  # beside a number with a power of ten, those of this size and above have one, too
+YEARS = (1500, 2200)  # whole numbers between these may be years, which have no separator
 TINIEST = 1e-300  # numbers far below it lose digits
 
 
@@ -27,7 +28,9 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
     largest = max(map(abs, values), default=0.0)
     if largest >= LONG or largest < SHORT:
         return [(value, _power(value, finest) if value else "0") for value in values]
-    return [(value, _plain(value, finest)) for value in values]
+    if finest >= 0 and values and YEARS[0] <= values[0] <= values[-1] <= YEARS[1]:
+        return [(value, f"{value:.0f}") for value in values]
+    return [(value, _plain(value, finest) if value or finest > -3 else "0") for value in values]
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:

@@ -24,6 +24,8 @@ _RECORD = re.compile(r"""“[^”]*”|(?<![\w/\\.'"-])([Rr])ecord(s?)(?![\w/\\'
 # How a column of dates was read: nothing to be warned of.
 NOTE = re.compile(r"column '.*': [\d,]+ different (dates|times) were read from text such as ")
 _SINGLE = str.maketrans("“”", "‘’")
+_SPLIT = re.compile(r"(dev|eval)(?=[:,])")  # that a warning is about
+_WORD = re.compile(r"[a-z]+(?=[ :,])")  # a first word, but no name of a file or a column such as wind_u
 Key = tuple[str, str, str, str]  # system, split, subset, metric
 
 # Errors are most informative in the unit of the target; without targets there are only the errors themselves.
@@ -201,9 +203,14 @@ def set_retention(kind: str) -> Metric | None:
 
 
 def warning_sentence(warning: str, report: Report) -> str:
-    """A warning as a sentence, marked as on the first screen if it stands there."""
+    """A warning as a sentence with a capital letter; a name that it begins with stays as it is."""
     text = clean(worded(warning, report))
-    text = f"Careful: {text.removeprefix(CAREFUL)}" if text.startswith(CAREFUL) else text
+    names = (*(clean(system.name) for system in report.systems), *map(clean, report.splits))
+    named = text.startswith(tuple(f"{name}{end}" for name in names for end in ":, "))
+    if found := _SPLIT.match(text):
+        text = f"{SPLITS[found[0]].capitalize()}{text[found.end() :]}"
+    elif text.startswith(CAREFUL) or (_WORD.match(text) and not named):
+        text = f"{text[:1].upper()}{text[1:]}"
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

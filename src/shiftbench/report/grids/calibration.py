@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shiftbench.metrics.conformal import RULES, coverage_name, size_name
 from shiftbench.metrics.regression import LEVELS
@@ -21,6 +21,7 @@ REGIONS = {  # tables of conformal regions beside a system's own intervals, with
     "conformal_size": ("mean size", "width", size_name),
 }
 INFINITE = "∞"
+WITHOUT_ENDS = f"{INFINITE}: some records have a region without ends, as too few calibration records are like them."
 
 
 def regions(report: Report, split: str, kind: str) -> Grid:
@@ -49,10 +50,7 @@ def regions(report: Report, split: str, kind: str) -> Grid:
         Column(f"{100 * level:.3g} %", f"{SUBSETS[subset]}{unit}") for subset in subsets for level in LEVELS
     )
     notes = ["Models only; baselines are in the CSV.", *_calibration_notes(report, split), *signs(report, rows)]
-    if any(cell.text == INFINITE for row in rows for cell in row.cells):
-        notes.append(
-            f"{INFINITE}: some records have a region without ends, as too few calibration records are like them."
-        )
+    notes += _without_ends(rows)
     regions = "sets of classes" if report.task == "classification" else "intervals"
     title = f"Conformal {regions}, calibrated on {calibrated_on(report)}: {what} ({split_title(split)})"
     return Grid(kind, split, title, "System", columns, tuple(rows), " ".join(notes))
@@ -67,6 +65,11 @@ def _models(report: Report) -> list[System]:
 def _region_cell(score: Score | None, digits: Digits) -> Cell:
     """A coverage or a size, of which only that of conformal regions can be infinite."""
     return score_cell(digits, score) if score is None or math.isfinite(score.value) else Cell(INFINITE)
+
+
+def _without_ends(rows: Sequence[Row]) -> list[str]:
+    """What an infinite size means, if there is one."""
+    return [WITHOUT_ENDS] * any(cell.text == INFINITE for row in rows for cell in row.cells)
 
 
 def _grouped_by(report: Report, split: str) -> str:
@@ -151,7 +154,8 @@ def regions_by_slice(report: Report, split: str, nominal: float) -> Grid:
         count = next(entry.n for entry in own if entry is not None)
         rows.append(Row(clean(f"{column} = {group}"), (Cell(count_text(count)), *cells)))
     note = f"Of {marked(system)}, lowest coverage first; by group: groups of the row's own column are calibrated apart."
-    title = f"Intervals and sets of {level} % by slice ({split_title(split)})"
+    title = f"{'Sets' if report.task == 'classification' else 'Intervals'} of {level} % by slice ({split_title(split)})"
+    note = " ".join((note, *_without_ends(rows)))
     return Grid(f"interval_slices_{level}", split, title, "Records with", tuple(columns), tuple(rows), note)
 
 

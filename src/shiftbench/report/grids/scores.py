@@ -84,7 +84,8 @@ def _left_out(report: Report, split: str, kind: str) -> list[str]:
     few, pictures = f"fewer than {FEWEST} {clean(report.records_name)}", ""
     if kind == "joint" and too_few(report, split):
         pictures = f" So are pictures of the order or the distribution of {few}."
-    return [f"Left out, since of {few} they say nothing: {', '.join(titles)}.{pictures}"] if titles else []
+    listed = ("; " if any("," in title for title in titles) else ", ").join(titles)  # "PRR, at most 50 % rejected"
+    return [f"Left out, since of {few} they say nothing: {listed}.{pictures}"] if titles else []
 
 
 def by_part(report: Report, split: str) -> Iterator[Grid]:
