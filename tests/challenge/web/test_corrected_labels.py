@@ -104,25 +104,6 @@ def test_final_results_of_earlier_labels_say_so_everywhere_until_they_are_conclu
         assert row["score"] != pytest.approx(old["score"])
 
 
-def test_a_submission_says_that_its_score_is_of_earlier_labels_and_while_it_is_scored_again(hosted: Hosted):
-    number = hosted.numbers["development"][0]
-    path = hosted.server.folder / "sealed" / "main" / "development" / "truth.parquet"
-    team, earlier = hosted.roles["team"].client, "this score is of the earlier ones"
-    assert earlier not in team.get(f"/submissions/{number}").text
-    frame = pl.read_parquet(path)
-    frame.with_columns(target=frame["target"] + 2.0 * (np.arange(frame.height) % 2)).write_parquet(path)
-    manifest.seal(hosted.server.folder)
-    assert earlier in team.get(f"/submissions/{number}").text
-    assert hosted.roles["admin"].post("/desk/phases/main/development/rescore").status_code == 303
-    page = team.get(f"/submissions/{number}").text
-    assert "It is being scored again, and keeps this score until then." in page
-    assert earlier not in page
-    while hosted.worker.step():
-        pass
-    page = team.get(f"/submissions/{number}").text
-    assert not any(words in page for words in (earlier, "scored again"))
-
-
 def test_lines_of_the_log_name_the_labels_of_their_final_scores_and_earlier_receipts_hold(hosted: Hosted):
     number, team = hosted.numbers["evaluation"][0], hosted.roles["team"].client
     first, early = labels(hosted), team.get(f"/submissions/{number}/receipt").json()

@@ -11,7 +11,7 @@ import pytest
 
 import shiftbench
 from shiftbench import report as room
-from shiftbench.challenge import receipts
+from shiftbench.challenge import manifest, receipts
 from shiftbench.challenge.store.records import DAY, User
 from shiftbench.challenge.web.application import STATIC, application
 from shiftbench.challenge.web.pages import PAGES
@@ -183,6 +183,25 @@ def test_corrected_labels_make_old_scores_obsolete_with_a_reason(own_world: Worl
     own = own_world.roles["participant"].client.get(f"/submissions/{number}").text
     assert "Two stations were wrong." in own
     assert own_world.roles["visitor"].client.get(f"{API}/boards/table/development").json()["rows"] == []
+
+
+def test_a_submission_says_that_its_score_is_of_earlier_labels_and_while_it_is_scored_again(own_world: World) -> None:
+    ben, number, server = own_world.roles["participant"].client, own_world.numbers["open"], own_world.server
+    earlier, again = "this score is of the earlier ones", "It is being scored again, and keeps this score until then."
+    assert earlier not in ben.get(f"/submissions/{number}").text
+    sealed = {f"sealed/table/{phase.name}/truth.csv": "0" * 64 for phase in (OPEN, HIDDEN, OVER)}
+    (server.folder / manifest.FILE).write_text(json.dumps({"format": manifest.FORMAT, "files": sealed}))
+    assert earlier in ben.get(f"/submissions/{number}").text
+    server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
+    assert own_world.roles["organiser"].post("/desk/phases/table/development/rescore").status_code == 303
+    waiting = ben.get(f"/submissions/{number}").text
+    assert (again in waiting, earlier in waiting) == (True, False)
+    claimed = server.ledger.claim("w")
+    assert claimed is not None
+    corrected = manifest.labels(server.folder, "table", "development")
+    assert server.ledger.finish(claimed.id, "w", replace(score(0.4), labels=corrected))
+    scored = ben.get(f"/submissions/{number}").text
+    assert (claimed.id, again in scored, earlier in scored) == (number, False, False)
 
 
 def test_rows_name_the_version_that_differs_and_no_other(own_world: World) -> None:
