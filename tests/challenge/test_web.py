@@ -200,6 +200,17 @@ def test_the_first_byte_decides_on_the_phase_and_a_clock_that_jumps_back_reopens
     assert api.post(f"{path}/complete", json=whole, headers=token).json()["phase"] == "development"
 
 
+def test_a_visitor_who_signs_in_to_hand_in_comes_back_to_the_phase(visitor: Visitor):
+    told = visitor.client.get("/boards/table?phase=development").text
+    assert 'href="/sign-in?next=/boards/table%3Fphase%3Ddevelopment"' in told
+
+
+def test_a_problem_of_a_board_leads_back_to_it(visitor: Visitor):
+    answer = visitor.client.get("/boards/table/compare?phase=development")
+    assert (answer.status_code, '<a class="button quiet" href="/boards/table">' in answer.text) == (409, True)
+    assert 'href="/boards/table">Back' not in visitor.client.get("/nowhere").text
+
+
 def test_quota_is_charged_for_scores_and_not_for_our_own_faults(anna: Visitor, server: Server):
     token, ledger = anna.token(), server.ledger
     for fault in ("ours", "ours", "submission"):

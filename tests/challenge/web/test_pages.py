@@ -55,6 +55,16 @@ def test_what_the_ladder_did_not_tell_is_shown_when_the_phase_is_concluded(own_w
     assert (best["low"], best["score"]) == (None, pytest.approx(0.7))  # it was not chosen
 
 
+def test_a_hidden_phase_that_has_ended_says_that_its_final_results_are_to_come(own_world: World) -> None:
+    told = "/boards/table?phase=evaluation"
+    visitor = own_world.roles["visitor"].client
+    assert "The labels of this phase are sealed." in visitor.get(told).text
+    own_world.clock.now = START + 10 * DAY
+    ended = visitor.get(told).text
+    assert "This phase has ended, but its final results are not out yet" in ended
+    assert "The labels of this phase are sealed." not in ended
+
+
 def test_scores_are_compared_where_all_is_shown_and_nowhere_else(own_world: World) -> None:
     eve, visitor = own_world.user("eve"), own_world.roles["visitor"].client
     own_world.server.ledger.stop(own_world.numbers["waiting"], own_world.user("admin"))
