@@ -228,11 +228,12 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
         slices=tuple(name for name in names if name not in (ID, TARGET, SHIFTED, CLUSTER)),
     )  # fmt: skip
     numeric = labels[TARGET].dtype.is_numeric()
-    systems = []
+    systems, notes = [], list[str]()
     for name, held in arrays.items():
         handed_in = given(held)
         if isinstance(handed_in, pl.DataFrame):
             systems.append(_answered(handed_in, labels, columns, name, numeric=numeric))
+            notes += () if numeric else _unknown(handed_in[ANSWER], labels[TARGET], name)
         else:
             systems.append(scored_table.against(handed_in, labels, columns, name=name, file=name, truth=truth))
     joined = line_up(systems)
@@ -241,7 +242,7 @@ def _of_table(arrays: Mapping[str, Arrays], truth: Path, task: Task) -> ScoredFi
         task=joined.task, threshold=0.5 if classes and task.threshold is None else task.threshold,
         error_name="classification error" if classes else "squared error",
     )  # fmt: skip
-    return ScoredFiles(task, [(joined.records, joined.systems)], options)
+    return ScoredFiles(task, [(joined.records, joined.systems)], options, tuple(notes))
 
 
 def given(arrays: Arrays) -> Any:
@@ -262,3 +263,15 @@ def _answered(given: pl.DataFrame, labels: pl.DataFrame, columns: Any, name: str
     keyed = labels.with_columns(pl.col(ID).cast(pl.String))
     joined = keyed.join(given, on=ID, how="left", maintain_order="left")
     return scored_table.read(joined, replace(columns, answer=ANSWER, uncertainty=(UNCERTAINTY,)), name=name, where=name)
+
+
+def _unknown(answers: pl.Series, labels: pl.Series, name: str) -> list[str]:
+    """A remark on answers that are no class of any label, such as misspelt ones."""
+    unknown = answers.filter(~answers.is_in(labels.cast(pl.String).unique().implode()))
+    if unknown.is_empty():
+        return []
+    shown = ", ".join(quoted(each) for each in unknown.unique(maintain_order=True).head(3))
+    return [
+        f"{name}: {len(unknown):,} of {counted(len(answers), 'answer')} name classes that no label has (such as "
+        f"{shown}) and count as wrong. Are they spelt as in the training data?"
+    ]

@@ -22,7 +22,7 @@ from shiftbench.assessment import forms, predictions
 from shiftbench.assessment.predictions import COLUMNS, KINDS, POINT, Predictions
 from shiftbench.check import LARGEST
 from shiftbench.ensembles import Categorical, Gaussian
-from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError, quoted
+from shiftbench.errors import ArrayError, PredictionsError, ShiftbenchError, TableError, counted, quoted
 from shiftbench.io import tables
 from shiftbench.io.tables.csv_file import whole_rows
 from shiftbench.io.tables.dtypes import without_missing
@@ -349,7 +349,21 @@ def _misfits(arrays: Arrays, records: PublicRecords) -> list[str]:
         found.append(PROBABILITIES)
     elif UNCERTAINTY in arrays:
         found += variance_problems(array(arrays, UNCERTAINTY, "f", 1), arrays)
+    elif kind == "classification":
+        found += _without(unpack(arrays, "classes"), records.facts.get("classes") or ())
     return found
+
+
+def _without(named: Sequence[str], classes: Sequence[str]) -> list[str]:
+    """The classes of the task that have no probabilities, whether or not a record is of them."""
+    held = {*named}
+    if not (missing := [f"`probability_{name}`" for name in classes if name not in held]):
+        return []
+    return [
+        f"expected probabilities of all {counted(len(classes), 'class', 'classes')}, found no column "
+        f"{' and no '.join(missing)}. Add {'it' if len(missing) == 1 else 'them'}, with 0 for a class that the model "
+        "does not know."
+    ]
 
 
 def _foreign(arrays: Arrays, records: PublicRecords) -> list[str]:

@@ -274,6 +274,19 @@ def test_texts_in_place_of_numbers_are_shown_once_each(tmp_path):
     assert "found texts (such as 'north', 'south')" in told
 
 
+def test_classes_without_probabilities_are_named_before_a_file_is_sent_whichever_the_labels_are(tmp_path):
+    weather, classes = _intake("weather"), ["0", "10", "11"]
+    known = PublicRecords.of(["a", "b"], task="classification", classes=classes)
+    (tmp_path / "mine.csv").write_text("id,probability_10,probability_x\na,0.5,0.5\nb,0.1,0.9\n")
+    told = forms.validated(weather, tmp_path / "mine.csv", known)[1]
+    assert told == [
+        "expected probabilities of all 3 classes, found no column `probability_0` and no `probability_11`. Add them, "
+        "with 0 for a class that the model does not know."
+    ]
+    (tmp_path / "mine.csv").write_text("id,probability_10,probability_11,probability_0\na,0.5,0.5,0\nb,0.1,0.9,0\n")
+    assert forms.validated(weather, tmp_path / "mine.csv", known)[1] == []
+
+
 def test_the_ids_of_another_phase_are_named_as_such():
     own = {"answer": 0.0, "other_phases": {"evaluation": digest(["e1", "e2"])}}
     records = PublicRecords(["d1", "d2"], own)

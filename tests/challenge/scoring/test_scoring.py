@@ -44,6 +44,25 @@ def _arrays(frame: pl.DataFrame, place: Path) -> Path:
 # --- equal to reports -------------------------------------------------------------------------------------------------
 
 
+def test_answers_that_are_no_class_of_the_labels_are_told_in_open_phases_alone(tmp_path):
+    classes = np.where(np.arange(60) % 3, "rain", "snow")
+    labels = truth(60).with_columns(target=pl.Series(classes))
+    board = replace(BOARD, threshold=None)
+    folder = sealed(tmp_path / "challenge", board, labels)
+    misspelt = np.where(np.arange(60) < 7, "Snow ", classes)
+    given = pl.DataFrame({"id": labels["id"], "answer": misspelt, "uncertainty": np.linspace(0, 1, 60)})
+    place = _arrays(given, tmp_path / "mine")
+    found = scoring.evaluate(folder, board, DEV, place)
+    assert found.value == pytest.approx(7 / 60)
+    assert found.notes == (
+        "submission: 7 of 60 answers name classes that no label has (such as 'Snow ') and count as wrong. Are they "
+        "spelt as in the training data?",
+    )
+    assert scoring.evaluate(folder, board, HIDDEN, place).notes == ()
+    spelt = _arrays(given.with_columns(answer=pl.Series(classes)), tmp_path / "right")
+    assert scoring.evaluate(folder, board, DEV, spelt).notes == ()
+
+
 def test_scores_and_intervals_are_those_of_a_report(tmp_path):
     labels = truth(200, clusters=True)
     folder = sealed(tmp_path / "challenge", frame=labels)
