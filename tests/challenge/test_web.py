@@ -211,6 +211,11 @@ def test_a_problem_of_a_board_leads_back_to_it(visitor: Visitor):
     assert 'href="/boards/table">Back' not in visitor.client.get("/nowhere").text
 
 
+def test_a_refused_account_leads_back_to_the_form(visitor: Visitor):
+    answer = visitor.post("/sign-up", email="no address", password=PASSWORD)
+    assert (answer.status_code, 'href="/sign-up">Try again</a>' in answer.text) == (422, True)
+
+
 def test_quota_is_charged_for_scores_and_not_for_our_own_faults(anna: Visitor, server: Server):
     token, ledger = anna.token(), server.ledger
     for fault in ("ours", "ours", "submission"):
