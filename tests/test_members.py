@@ -301,10 +301,14 @@ def test_labels_with_scores_are_one_member_whatever_their_order():
 
 
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.5]], requires_grad=True)
+STACK = r"Two classes\? Use np.stack\(\[1 - p, p\], axis=-1\)."
 REFUSED_CLASSES = {
     "logits": (LOGITS, None, r"expected values in \[0, 1\], found 2 .* Logits\? Apply a softmax first"),
     "sums": (LOGITS.sigmoid(), None, r"a sum of 1 over the classes, found 1.14.* Logits\? Apply a softmax first"),
-    "one column": (LOGITS.softmax(-1)[:, :1], None, "expected at least 2 classes on the last axis, found 1"),
+    "one column": (LOGITS.softmax(-1)[:, :1], None, f"expected at least 2 classes on the last axis, found 1. {STACK}"),
+    "modules of one column": ([lambda x: x.to_numpy()[:, :1] / 99] * 2, WINE, f"on the last axis, found 1. {STACK}"),
+    "modules of vectors": ([lambda x: x.to_numpy()[:, 0] / 99] * 2, WINE, rf"found shape \(178,\). {STACK}"),
+    "vectors": ([np.array([0.2, 0.3, 0.9])] * 2, None, rf"found shape \(3,\) of each. {STACK}"),
     "p of one class": (
         LOGITS.softmax(-1)[:, 0],
         None,
@@ -327,6 +331,12 @@ REFUSED_CLASSES = {
 def test_what_has_no_members_of_probabilities_is_refused(members, records, message):
     with pytest.raises(ArrayError, match=message):
         Categorical.from_members(members, records)
+
+
+def test_one_column_for_two_classes_is_one_problem_whatever_the_names():
+    with pytest.raises(ArrayError) as caught:
+        Categorical.from_members([lambda x: x.to_numpy()[:, :1] / 99], WINE, classes=["a", "b"])
+    assert len(caught.value.problems) == 1
 
 
 def test_names_of_classes_that_a_model_knows_are_not_replaced():

@@ -35,12 +35,12 @@ class Categorical(Ensemble):
     classes: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        hint = "One model? Use probabilities[None]. Two classes? Use np.stack([1 - p, p], axis=-1)."
+        hint = f"One model? Use probabilities[None]. {fitted.TWO_CLASSES}"
         array, problems = class_probabilities(self.probabilities, "[M, N, C]", hint=hint)
         if self.classes is not None:
             classes = check.names("classes", self.classes)
             object.__setattr__(self, "classes", classes)
-            problems += _class_problems(classes, array.shape[-1])
+            problems += _class_problems(classes, array.shape[-1] if array.shape[-1] > 1 else 0)
         if problems:
             raise ArrayError(*problems)
         hold(self, probabilities=array)
@@ -94,7 +94,8 @@ def class_probabilities(values: Any, axes: str, *, hint: str) -> tuple[Array, li
     if not array.size:
         return array, problems
     if array.shape[-1] < 2:
-        problems.append(f"{name}: expected at least 2 classes on the last axis, found {array.shape[-1]}.")
+        found = f"at least 2 classes on the last axis, found {array.shape[-1]}"
+        problems.append(f"{name}: expected {found}. {fitted.TWO_CLASSES}")
         return array, problems
     if not (array.min() >= 0 and array.max() <= 1 + SUM_TOLERANCE):
         bad = (array < 0) | (array > 1 + SUM_TOLERANCE)

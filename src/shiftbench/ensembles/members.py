@@ -17,6 +17,7 @@ from shiftbench.ensembles.ensemble import Array
 from shiftbench.errors import ArrayError, quoted
 
 FIT = "Fit it first, and give it the columns that it was fitted to, in the form that it takes."
+TWO_CLASSES = "Two classes? Use np.stack([1 - p, p], axis=-1)."
 DROPOUT = "For Monte Carlo dropout, give the outputs of draws instead: [model(x) for _ in range(20)]."
 
 
@@ -77,6 +78,7 @@ def of_classes(members: Any, records: Any) -> Outputs:
             raise ArrayError(
                 f"members: expected probabilities, found dtype {values.dtype}. Use model.predict_proba(X)."
             )
+        _require_classes(members, values)
         return Outputs(values[None] if values.ndim == 2 else values)
     found = [_probabilities(model, seen) for model, seen in models]
     if isinstance(members, (list, tuple)):
@@ -247,7 +249,8 @@ def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | N
     array = check.as_array(_name(model), _called(model, getattr(model, "predict_proba", model), records))
     if array.ndim != 2:
         raise ArrayError(
-            f"{_name(model)}: expected probabilities [N, C], found shape {array.shape}. Choose one target."
+            f"{_name(model)}: expected probabilities [N, C], found shape {array.shape}. "
+            + ("Choose one target." if array.ndim > 2 else TWO_CLASSES)
         )
     classes = getattr(model, "classes_", None)
     if classes is None:
@@ -260,6 +263,16 @@ def _probabilities(model: Any, records: Any) -> tuple[Array, tuple[Any, ...] | N
             f"{len(classes)}. Was the model changed after it was fitted?"
         )
     return array, check.names("classes_", np.asarray(classes).tolist())
+
+
+def _require_classes(members: Any, values: npt.NDArray[Any]) -> None:
+    """Refuse vectors of one probability for each record; rows of several that sum to 1 are the records of one model."""
+    vectors = isinstance(members, (list, tuple)) and all(getattr(each, "ndim", 0) == 1 for each in members)
+    if not (vectors and values.ndim == 2 and values.dtype.kind in "biuf"):
+        return
+    if ((values >= 0) & (values <= 1)).all() and not np.isclose(values.sum(axis=1), 1, atol=1e-3).any():
+        found = f"shape {values.shape[1:]} of each"
+        raise ArrayError(f"members: expected probabilities [N, C], found {found}. {TWO_CLASSES}")
 
 
 def _with_all_classes(models: Sequence[Any], found: Sequence[tuple[Array, Any]]) -> Outputs:
