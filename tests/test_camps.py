@@ -56,9 +56,11 @@ def test_copies_are_named_and_what_is_left_is_counted(rng):
     means = members(rng)
     means[6] = means[1]
     (text,) = told(means, rng.normal(size=N))
-    assert text.startswith("members of “mine” are copies of each other (2 and 7): only 9 of 10 are different")
+    assert text.startswith("members of “mine” are copies of each other (2 and 7): only 9 of 10 are different; unless")
+    assert camps.of_weights([text, "else"]) == ("else",)
     (text,) = told(np.repeat(means[:1], 4, axis=0), rng.normal(size=N))
     assert text.startswith("all 4 members of “mine” are copies of each other")
+    assert camps.of_weights([text]) == (text,)
 
 
 def test_classes_of_which_half_the_members_say_the_opposite(rng):

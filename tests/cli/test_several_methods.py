@@ -37,7 +37,7 @@ iterations = 40
 [[methods]]
 name = "boosting"
 title = "deep trees"
-members = 2
+members = 4
 depth = 5
 iterations = 40
 
@@ -71,6 +71,8 @@ def test_several_methods_and_their_mixture_stand_in_one_report(
     assert names(report) == ["shallow trees", "deep trees", "both"]
     assert report.recipe["systems"]["deep trees"]["depth"] == 5
     rmse = {name: report.score("rmse", system=name, split="eval", subset="in").value for name in names(report)}
+    assert "each 2 times" in next(system.about for system in report.systems if system.name == "both")
+    assert not any("copies" in warning for warning in report.warnings)  # those of shallow trees are meant
     assert rmse["both"] < (rmse["shallow trees"] + rmse["deep trees"]) / 2  # a mean is better than its parts on average
     again = shiftbench("run", "--config", "run/run.toml", "--out", "again")
     assert again.code == 0, again.err

@@ -24,6 +24,7 @@ FEWEST_RECORDS = 10
 OF_ERROR, OF_PROBABILITY = 0.5, 0.1  # smaller distances change no answer: shares of the RMSE, and probabilities
 CHUNK = 2**16  # records at a time
 MOST_LISTED = 5
+COPIES = "are copies of each other"
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,18 @@ def _copied(name: str, alike: Sequence[Sequence[int]], members: int) -> Iterator
         return
     different = members - sum(map(len, alike)) + len(alike)
     if different == 1:
-        yield f"all {members} members of {marked(name)} are copies of each other, so their spread says nothing"
+        yield f"all {members} members of {marked(name)} {COPIES}, so their spread says nothing"
         return
     groups = "; ".join(_listed(group) for group in alike[:MOST_LISTED])
     yield (
-        f"members of {marked(name)} are copies of each other ({groups}): only {different} of {members} are different, "
-        "so their spread is too small"
+        f"members of {marked(name)} {COPIES} ({groups}): only {different} of {members} are different; unless they are "
+        "repeated to weigh as much as others, their spread is too small"
     )
+
+
+def of_weights(found: Sequence[str]) -> tuple[str, ...]:
+    """The cautions about members of which some are repeated so that all parts weigh the same: but those on copies."""
+    return tuple(each for each in found if COPIES not in each or each.startswith("all "))
 
 
 def _apart(name: str, found: Camps) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from shiftbench import methods
+from shiftbench.assessment import camps
 from shiftbench.assessment.column_values import cluster_codes
 from shiftbench.assessment.fingerprints import fingerprints
 from shiftbench.assessment.predictions import Predictions
@@ -140,6 +142,8 @@ class TableRecords(EvaluationSet[TableSystem]):
         part = system.ensemble if kept.all() else system.ensemble.select(np.flatnonzero(kept))
         planned, targets = system.fitted.planned, self.frame[self.target].filter(kept)
         found = scored_ensemble(planned.name, part, targets, role=planned.role, about=system.fitted.about)
+        if methods.method(planned.method).combine is not None:
+            found = replace(found, cautions=camps.of_weights(found.cautions))
         return found if system.answered is None else found.answering(system.answered[kept])
 
     def write(self, system: TableSystem, folder: Path) -> None:
