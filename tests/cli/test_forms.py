@@ -144,8 +144,9 @@ def test_what_a_table_was_scored_by_before_it_still_is(shiftbench: Shiftbench, t
         ({"lower_90": np.where(np.arange(N) == 6, 99, at(0.05)), "upper_90": at(0.95)}, (),
          "found column 'lower_90' above column 'upper_90' in 1 of 120 records (row 7)"),
         ({"q0.5": MIDDLE}, (), "levels: expected two or more, found 0.5: one quantile has no width"),
-        ({"quantile_5": at(0.05), "quantile_95": at(0.95)}, (), "found 5, 95. Percentages? Divide by 100."),
-        ({"q0.1": at(0.1), "q1.5": at(0.9)}, (), "both excluded, found 1.5"),
+        ({"quantile_5": at(0.05), "quantile_95": at(0.95)}, (),
+         "found 5 (column 'quantile_5'), 95 (column 'quantile_95'). Percentages? Divide by 100."),
+        ({"q0.1": at(0.1), "q1.5": at(0.9)}, (), "both excluded, found 1.5 (column 'q1.5'). Correct or leave out"),
         ({"lower_150": at(0.1), "upper_90": at(0.9)}, (), "of intervals between 0 and 100 %, found 'lower_150'"),
         ({"q0.5": MIDDLE, "lower_90": at(0.05), "upper_80": at(0.9)}, (),
          "found column 'upper_80' alone. Add its other end, or name it as a quantile: q0.9."),
@@ -224,7 +225,7 @@ def test_all_problems_of_a_forecast_are_told_at_once(shiftbench: Shiftbench, tmp
     said = " ".join(shiftbench("assess", "f.parquet", *QUICK).err.split())
     assert "found column 'lower_90' above column 'q0.5' in 1 of 120 records (row 7)" in said
     assert "column 'target': expected finite numbers, found NaN (1 of 120, first in row 8)" in said
-    assert "expected 0 or 1 (or true, false) in column 'shifted', found 5 in row 9" in said
+    assert "expected 0 or 1 (or true, false; yes, no; in, out or shifted) in column 'shifted', found 5 in row 9" in said
     assert "id" in said
 
 
@@ -312,7 +313,7 @@ def test_records_named_by_calibration_give_conformal_intervals(
     [
         ("prt == 'dev'", "--calibration: expected a column or a condition"),
         ("part == 'other'", "calibration: expected in-domain records to calibrate on and others to score, found 0"),
-        ("part", "expected 0 or 1 (or true, false) in column 'part', found 'dev'"),
+        ("part", "expected 0 or 1 (or true, false; yes, no; in, out or shifted) in column 'part', found 'dev'"),
     ],
 )
 def test_no_calibration_records_are_named(shiftbench: Shiftbench, tmp_path: Path, option: str, told: str) -> None:

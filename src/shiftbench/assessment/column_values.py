@@ -47,7 +47,7 @@ def flagged(frame: pl.DataFrame, columns: Columns, *, where: str) -> pl.DataFram
 
 
 def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
-    """A column of 0/1, true/false, yes/no or in/out as flags [N]."""
+    """A column of 0/1, true/false, yes/no, in/out or in/shifted as flags [N]."""
     tables.require_labels(frame, [column])
     values = frame[column]
     text: pl.Series = values.cast(pl.String).str.strip_chars().str.to_lowercase()
@@ -61,7 +61,8 @@ def flags(frame: pl.DataFrame, column: str, *, where: str) -> Flags:
         if values.dtype == pl.String and values[odd] is not None and column.isidentifier():
             advice = f" Or name a condition, such as '{column} == {json.dumps(values[odd], ensure_ascii=False)}'."
         raise TableError(
-            f"{where}: expected 0 or 1 (or true, false) in column {column!r}, found {found} in row {odd + 1}.{advice}"
+            f"{where}: expected 0 or 1 (or true, false; yes, no; in, out or shifted) in column {column!r}, found "
+            f"{found} in row {odd + 1}.{advice}"
         )
     return text.is_in(list(YES)).to_numpy()
 

@@ -189,7 +189,8 @@ def _levels(parts: Parts, where: str) -> tuple[dict[str, float], list[str]]:
         if _END.fullmatch(parts[column]) and all(abs(1 - level - other) > TOLERANCE for other in levels.values())
     ]
     if len(levels) == len(found):
-        problems += [f"{where}: {each}" for each in level_problems(tuple(dict.fromkeys(levels.values())))]
+        columns = {level: column for column, level in levels.items()}
+        problems += [f"{where}: {each}" for each in level_problems(tuple(columns), columns)]
     return levels, problems
 
 

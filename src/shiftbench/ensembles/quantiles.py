@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -130,8 +131,11 @@ def percent(level: float) -> str:
     return f"{100 * level:.10g} %"
 
 
-def level_problems(levels: tuple[float, ...]) -> list[str]:
-    """Problems of the levels of a forecast: fewer than two, outside (0, 1), repeated."""
+def level_problems(levels: tuple[float, ...], columns: Mapping[float, str] | None = None) -> list[str]:
+    """Problems of the levels of a forecast: fewer than two, outside (0, 1), repeated.
+
+    columns: those of a table that levels are taken from, to name them.
+    """
     problems = []
     if len(levels) < 2:
         found = ", ".join(f"{level:g}" for level in levels) or "none"
@@ -140,9 +144,10 @@ def level_problems(levels: tuple[float, ...]) -> list[str]:
             "answer with an uncertainty."
         )
     if outside := [level for level in levels if not 0 < level < 1]:
-        advice = " Percentages? Divide by 100." if all(2 <= level < 100 for level in outside) else ""
-        found = ", ".join(f"{level:g}" for level in outside)
-        problems.append(f"levels: expected numbers between 0 and 1, both excluded, found {found}.{advice}")
+        is_percent = all(2 <= level < 100 for level in outside)
+        advice = "Percentages? Divide by 100." if is_percent else "Correct or leave out what is outside."
+        found = ", ".join(f"{level:g}" + (f" (column {columns[level]!r})" if columns else "") for level in outside)
+        problems.append(f"levels: expected numbers between 0 and 1, both excluded, found {found}. {advice}")
     ordered = sorted(level for level in levels if not math.isnan(level))
     twice = [high for low, high in pairwise(ordered) if high - low <= TOLERANCE]
     if twice:
