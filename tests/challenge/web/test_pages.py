@@ -191,7 +191,8 @@ def test_corrected_labels_make_old_scores_obsolete_with_a_reason(own_world: Worl
     body = {"labels": "1abe15", "reason": "Two stations were wrong."}
     assert host.post("/desk/phases/table/development/obsolete", **body).status_code == 303
     own = own_world.roles["participant"].client.get(f"/submissions/{number}").text
-    assert "Two stations were wrong." in own
+    assert "This score counts no more: Two stations were wrong." in own
+    assert "It is being scored again. This page updates itself" in own
     assert own_world.roles["visitor"].client.get(f"{API}/boards/table/development").json()["rows"] == []
 
 
