@@ -49,7 +49,11 @@ def test_a_vector_that_is_already_right_is_not_copied():
 REFUSED = {
     "nan": ([1, math.nan, 3, math.nan], r"errors: expected finite numbers, found NaN \(2 of 4, first at index 1, 3\)"),
     "infinity": ([1, 2, math.inf], r"errors: expected finite numbers, found infinity \(1 of 3, first at index 2\)"),
-    "minus infinity": ([-math.inf, 2], r"errors: expected finite numbers, found infinity \(1 of 2, first at index 0\)"),
+    "minus infinity": (
+        [-math.inf, 2],
+        r"errors: expected finite numbers, found -infinity \(1 of 2, first at index 0\)",
+    ),
+    "both infinities": ([-math.inf, math.inf], r"errors: expected finite numbers, found infinity \(2 of 2"),
     "negative": ([1, -2.5, -0.5], r"errors: expected values >= 0, found -2.5 \(2 of 3, first at index 1, 2\)"),
     "barely negative": ([1, -1e-9], r"errors: expected values >= 0, found -1e-09 \(1 of 2, first at index 1\)"),
     "negative integer": (np.array([3, -7]), r"errors: expected values >= 0, found -7 \(1 of 2"),
@@ -149,7 +153,11 @@ def test_flags_are_booleans_or_the_numbers_zero_and_one(values):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([0, 1, 2], r"shifted: expected only 0 and 1, found 2 \(1 of 3, first at index 2\)"),
+        ([0, 1, 2], r"shifted: expected only 0 and 1, found 2 \(1 of 3, first at index 2\). Say .*=\(values == 2\)."),
+        (
+            np.array(["2026-01-01", "2026-03-05"], dtype="datetime64[us]"),
+            r"or 0 and 1, found dates. Say which are true, as in shifted=\(values >= np.datetime64\('2026-03-05'\)\)",
+        ),
         ([0, 1, 0.5], "shifted: expected only 0 and 1, found 0.5"),
         ([0, 1, math.nan], "shifted: expected finite numbers, found NaN"),
         ([0, 1], "shifted: expected 3 records like the others, found 2"),
@@ -220,7 +228,7 @@ def test_a_threshold_is_a_finite_number_from_zero(value):
 
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "high", None, [1, 2]])
 def test_any_other_threshold_is_refused(value):
-    with pytest.raises(ArrayError, match="threshold: expected a finite number >= 0, found"):
+    with pytest.raises(ArrayError, match=r"threshold: expected a finite number >= 0, found.* Give the largest"):
         check.threshold(value)
 
 

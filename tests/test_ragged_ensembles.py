@@ -85,7 +85,7 @@ def test_the_entropy_of_voxels_is_the_mean_of_that_of_two_classes(masks):
         (np.zeros((2, 5)), [5, 0], [2], "lengths: expected numbers >= 1, found 0"),
         (np.zeros((2, 5)), [2.5, 2.5], [2], "lengths: expected integers, found dtype float64"),
         (np.full((2, 5), 0.5), [2, 3], [2], r"values <= 0, found 0.5 \(member 0, token 0; 10 of 10\)"),
-        (np.full((2, 5), -np.inf), [2, 3], [2], "log_probabilities: expected finite numbers, found infinity"),
+        (np.full((2, 5), -np.inf), [2, 3], [2], "log_probabilities: expected finite numbers, found -infinity"),
         (np.zeros(5), [2, 3], [2], r"log_probabilities: expected \[M, L\], found shape \(5,\)"),
     ],
 )

@@ -20,6 +20,7 @@ LONGEST_EDGE = 1e50  # mm: volumes of longer edges are infinite, those of their 
 SHRINKAGE = 2.0**-600  # of values whose squares or sums are infinite
 LARGEST = 1e150  # for values >= 0: sums of their squares stay finite
 SMALLEST = 1.5e-154  # for differences: squares of smaller ones lose digits, or are 0
+THRESHOLD = "Give the largest acceptable error, in the unit of the errors."
 CORRECT = "Drop or correct these records."
 ALIGN = "Select the same rows by label, or give all as arrays (.to_numpy()) if their rows correspond as they are."
 LOSSES = "Errors are losses: lower is better and 0 is perfect."
@@ -186,7 +187,8 @@ def value_problems(
     if (bad := np.isnan(array)).any():
         problems.append(f"{name}: expected finite numbers, found NaN ({places(bad)}). Drop or fill these records.")
     if (bad := np.isinf(array)).any():
-        problems.append(f"{name}: expected finite numbers, found infinity ({places(bad)}). Drop or clip these records.")
+        found = "infinity" if array[bad].max() > 0 else "-infinity"
+        problems.append(f"{name}: expected finite numbers, found {found} ({places(bad)}). Drop or clip these records.")
     if too_high and (bad := (array > LARGEST) & np.isfinite(array)).any():
         found = f"{array[bad].max():g} ({places(bad)})"
         problems.append(
@@ -276,12 +278,18 @@ def flags(name: str, values: Any, *, length: int | None = None) -> Flags:
         if missing(array.reshape(-1)).any():
             advice = "Fill missing ones."
         raise ArrayError(f"{name}: expected booleans, or 0 and 1, found {shown}. {advice}")
+    if array.dtype.kind == "M" and array.size:
+        latest = str(np.fmax.reduce(array.ravel()))[:10]
+        advice = f"Say which are true, as in {name}=(values >= np.datetime64({latest!r}))."
+        raise ArrayError(f"{name}: expected booleans, or 0 and 1, found dates. {advice}")
     array = _numeric(name, array)
     if array.dtype.kind != "b":
         array = vector(name, array, length=length)
         odd = (array != 0) & (array != 1)
         if odd.any():
-            raise ArrayError(f"{name}: expected only 0 and 1, found {array[odd][0]:g} ({_places(odd)}).")
+            found = f"{array[odd][0]:g} ({_places(odd)})"
+            advice = f"Say which are true, as in {name}=(values == {array[odd][0]:g})."
+            raise ArrayError(f"{name}: expected only 0 and 1, found {found}. {advice}")
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "[N]" if length is None else f"[{length}]"
         raise ArrayError(f"{name}: expected shape {wanted}, found {array.shape}.")
@@ -405,7 +413,7 @@ def threshold(value: Any) -> float:
     """An acceptable-error threshold: a finite number >= 0."""
     found = number(value)
     if not found >= 0 or found == np.inf:
-        raise ArrayError(f"threshold: expected a finite number >= 0, found {quoted(value)}.")
+        raise ArrayError(f"threshold: expected a finite number >= 0, found {quoted(value)}. {THRESHOLD}")
     return found
 
 

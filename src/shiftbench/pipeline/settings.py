@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from shiftbench import check
 from shiftbench.errors import SettingsError, ShiftbenchError, UnknownNameError
 from shiftbench.io import files
 from shiftbench.io.output import final
@@ -124,7 +125,7 @@ class Settings:
             problems.append(f"members: expected a whole number >= 1, found {self.members!r}.")
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if self.threshold is not None and not (number and 0.0 <= self.threshold < float("inf")):
-            problems.append(f"threshold: expected a finite number >= 0, found {self.threshold!r}.")
+            problems.append(f"threshold: expected a finite number >= 0, found {self.threshold!r}. {check.THRESHOLD}")
         if self.preset and self.methods:
             problems.append(f"expected methods or a preset, found both (preset {self.preset!r}). Drop one.")
         problems += _method_problems(self.methods)
