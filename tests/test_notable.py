@@ -27,7 +27,7 @@ from shiftbench.report import notable as shown
 from shiftbench.report.content import Report
 from shiftbench.report.page import html
 from shiftbench.scores import intervals
-from shiftbench.scores.score import Text
+from shiftbench.scores.score import Notable, Text
 from tests.report.factory import HOSTILE, hostile
 
 N = 500
@@ -289,6 +289,30 @@ def test_a_column_has_one_format_in_all_tables_and_whole_numbers_have_no_decimal
         assert all(row.cells[titles.index("age")].text.isdigit() for row in grid.rows)
     decimals = {row.cells[titles.index("size")].text.partition(".")[2] != "" for grid in grids for row in grid.rows}
     assert len(decimals) == 1
+
+
+def test_a_target_is_written_alike_in_the_tables_of_all_systems() -> None:
+    def listed(system: str, *targets: float) -> list[Notable]:
+        return [
+            Notable(system, "eval", "worst", place, f"r{target}", 1.0, 1.0, target=target, answer=target)
+            for place, target in enumerate(targets, 1)
+        ]
+
+    system = scored.given("near", ERRORS, {"uncertainty": UNCERTAINTY})
+    report = replace(
+        build([(Records(N, "eval", SHIFTED), [system])], FEW),
+        notable=(*listed("near", 31.9, 20.5), *listed("far", 31.9, 700.5, 800.5)),
+    )
+    firsts = {shown.grids(report, name)[0].rows[0].cells[0].text for name in ("near", "far")}
+    assert len(firsts) == 1
+
+
+def test_a_system_without_uncertainty_has_no_column_of_it() -> None:
+    system = scored.given("ours", ERRORS, {"uncertainty": np.zeros(N)})
+    report = build([(Records(N, "eval", SHIFTED, source=described()), [system])], FEW)
+    assert "Uncertainty" in [column.title for column in shown.grids(report, "ours")[0].columns]
+    without = replace(report, systems=(replace(report.systems[0], measure="", measures=()),))
+    assert "Uncertainty" not in [column.title for column in shown.grids(without, "ours")[0].columns]
 
 
 def test_whole_targets_have_the_separators_of_the_answers_beside_them() -> None:

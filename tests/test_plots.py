@@ -447,6 +447,17 @@ def test_labels_of_ticks_have_the_digits_of_their_step():
     assert [text for _, text in ticks(0, 1.2e-4)][:2] == ["0", "0.00002"]
 
 
+@pytest.mark.parametrize("high", [2.6e6, 3.1e6, 9e5, 1.2e-4, 47_000])
+@pytest.mark.parametrize("width", [120.0, 180.0, 260.0])
+def test_labels_of_a_linear_axis_stand_at_even_distances(high: float, width: float) -> None:
+    axis = Axis("Value", 0.0, high)
+    panel = Panel("", axis, Axis("", 0.0, 1.0, ticked=False), width=width, height=100.0)
+    texts = [text for _, text in axis.ticks]
+    (drawn,) = panels(Drawing((panel,)))
+    shown = [item.text for item in drawn.items if isinstance(item, Words) and item.text in texts]
+    assert len({later - earlier for earlier, later in pairwise(map(texts.index, shown))}) == 1
+
+
 def test_years_have_no_separator_of_thousands():
     assert [text for _, text in ticks(1979.5, 1987)] == ["1980", "1982", "1984", "1986"]
     assert [text for _, text in ticks(990, 1030)][:2] == ["990", "1,000"]

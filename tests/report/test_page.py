@@ -30,7 +30,7 @@ from shiftbench.report.view import split_title
 
 from .factory import HOSTILE, classification, errors_only, hostile, many, regression
 
-VOID = {"meta", "br", "link", "img", "hr", "input"}
+VOID = {"meta", "br", "link", "img", "hr", "input", "wbr"}
 SCRIPT = Path(shiftbench.report.__file__).with_name("templates") / "page.js"
 STYLE = SCRIPT.with_suffix(".css").read_text("utf-8")
 PAPER = '<svg xmlns="http://www.w3.org/2000/svg"><g id="x"/></svg>'
@@ -214,7 +214,10 @@ def test_tables_of_a_paper_are_a_page_in_the_same_look():
     text = tables(
         "A & B",
         [(grid, "All of <them>.", ["A note & more."])],
-        dict.fromkeys(("error_retention_eval", "r_auc_of_f1", "f1_retention_generalization"), PAPER),
+        dict.fromkeys(
+            ("error_retention_eval", "r_auc_of_f1", "f1_retention_generalization", "f1_retention_dev_cnll_rip_bc"),
+            PAPER,
+        ),
     )
     reader = read(text)
     assert reader.items == ["A note & more."]
@@ -224,6 +227,7 @@ def test_tables_of_a_paper_are_a_page_in_the_same_look():
     assert "Error retention, evaluation" in text
     assert "F1 retention, generalization" in text
     assert "R-AUC of F1" in spaced(text)
+    assert "F1 retention, development, cNLL, RIP-BC" in spaced(text)
     assert external(text) == []
 
 

@@ -204,8 +204,8 @@ def test_grid_groups_stay_together():
 
 
 def test_a_recipe_is_told_line_by_line():
-    told = flat({"a": {"b": 1, "c": None}, "d": ["x", "y"], "e": [{"f": 2.5}]})
-    assert told == [("a.b", "1"), ("d", "x, y"), ("e[0].f", "2.5")]
+    told = flat({"a": {"b": 1, "c": None}, "d": ["x", "y"], "e": [{"f": 2.5}], "g": []})
+    assert told == [("a.b", "1"), ("d", "x, y"), ("e[0].f", "2.5"), ("g", "none")]
 
 
 def test_a_hostile_recipe_is_told_clean():

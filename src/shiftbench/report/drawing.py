@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 from shiftbench.report.style import GREY, GRID, INK, Dash, Look, fitted
 from shiftbench.report.ticks import log_ticks, ticks
@@ -276,15 +277,9 @@ def _pixel(panel: Panel, box: Box, x: float, y: float) -> tuple[float, float]:
 
 def _axes(panel: Panel, box: Box) -> Iterator[Primitive]:
     left, top, right, bottom = box
-    free = -math.inf  # to the right of the last text
-    for value, text in panel.x.ticks:
-        x, _ = _pixel(panel, box, value, panel.y.low)
-        yield Stroke(((x, top), (x, bottom)), GRID, 0.7)
-        half = text_width(text) / 2 + 1
-        middle = max(min(x, panel.width - half), half)
-        if middle - half >= free:  # long numbers would run into each other
-            yield Words(middle, bottom + 14, text)
-            free = middle + half
+    across = [(_pixel(panel, box, value, panel.y.low)[0], text) for value, text in panel.x.ticks]
+    yield from (Stroke(((x, top), (x, bottom)), GRID, 0.7) for x, _ in across)
+    yield from (Words(x, bottom + 14, text) for x, text in _apart(across, panel))
     for value, text in panel.y.ticks:
         _, y = _pixel(panel, box, panel.x.low, value)
         yield Stroke(((left, y), (right, y)), GRID, 0.7)
@@ -295,6 +290,21 @@ def _axes(panel: Panel, box: Box) -> Iterator[Primitive]:
         yield Words((left + right) / 2, panel.height - 6, panel.x.title)
     if panel.y.title:
         yield Words(SIZE, (top + bottom) / 2, panel.y.title, turned=True)
+
+
+def _apart(across: Sequence[tuple[float, str]], panel: Panel) -> list[tuple[float, str]]:
+    """The labels of ticks that do not run into each other: of a linear axis every first, second, … one."""
+    halves = [text_width(text) / 2 + 1 for _, text in across]
+    placed = [(max(min(x, panel.width - half), half), half) for (x, _), half in zip(across, halves, strict=True)]
+    kept = list[int]()
+    for place, (middle, half) in enumerate(placed):
+        if not kept or middle - half >= sum(placed[kept[-1]]):
+            kept.append(place)
+    steps = {later - earlier for earlier, later in pairwise(kept)}
+    if len(steps) > 1 and not panel.x.log:
+        step = max(steps)
+        kept = max(([place for place in kept if place % step == first] for first in range(step)), key=len)
+    return [(placed[place][0], across[place][1]) for place in kept]
 
 
 def _guides(panel: Panel, box: Box) -> Iterator[Primitive]:

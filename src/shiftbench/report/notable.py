@@ -175,7 +175,7 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
     title, rule = LISTS[first.kind]
     names = _columns(entries)
     measure = report.measure_of(first.system)
-    # One format for all tables of a column: of answers and uncertainties those of the system, of others all.
+    # One format for all tables of a column: of answers, errors and uncertainties those of the system, of others all.
     own = [entry for entry in report.notable if entry.system == first.system]
     variance = measure.endswith("variance") and report.error_name == "squared error"
     parts: list[tuple[Column, list[Any], Digits | None]] = [
@@ -192,8 +192,12 @@ def _grid(report: Report, entries: Sequence[Notable], most: int) -> Grid:
         ),
     ):
         values = [getattr(entry, name) for entry in entries]
-        if any(value is not None for value in values):
-            column, values, digits = _part(clean(heading), clean(unit), values, [getattr(entry, name) for entry in own])
+        known = measure or any(values)  # a system without a measure is equally certain of all
+        if any(value is not None for value in values) and (known or name != "uncertainty"):
+            alike = report.notable if name == "target" else own
+            column, values, digits = _part(
+                clean(heading), clean(unit), values, [getattr(entry, name) for entry in alike]
+            )
             if digits is None and any(isinstance(value, int) for value in values):
                 digits = Digits(1.0, 0, clean(unit))  # whole, and written as the fractional ones beside them
             parts.append((column, values, digits))

@@ -32,9 +32,9 @@ DRAWERS: dict[str, Callable[..., Drawing | None]] = {
 CAPTIONS = {
     "summary": (
         "{score} of every system",
-        "With intervals, on in-domain records (filled circle) and on shifted ones (open diamond), or over all records "
-        "(square) if no shift is known; systems are sorted by the shifted score, the best at the top. The dotted line "
-        "marks the leading system: a mark on the better side of it is better.",
+        "With intervals, if there are any: on in-domain records (filled circle) and on shifted ones (open diamond), or "
+        "over all records (square) if no shift is known; systems are sorted by the shifted score, the best at the top. "
+        "The dotted line marks the leading system: a mark on the better side of it is better.",
     ),
     "error_retention": (
         "Error retention",
@@ -82,8 +82,8 @@ CAPTIONS = {
     ),
     "slices": (
         "Slices, worst first",
-        "Mean error, with intervals, of groups of records; the worst group of the leading system is on top. Of many "
-        "systems only the leading one and the two with the lowest errors are drawn.",
+        "Mean error of groups of records, with intervals if there are any; the worst group of the leading system is on "
+        "top. Of many systems only the leading one and the two with the lowest errors are drawn.",
     ),
     "parts": (
         "Where the R-AUC comes from",

@@ -46,6 +46,6 @@ def _walk(value: Any, name: str) -> Iterator[tuple[str, str]]:
         for place, entry in enumerate(value):
             yield from _walk(entry, f"{name}[{place}]")
     elif isinstance(value, (list, tuple)):
-        yield name, ", ".join(clean(entry) for entry in value)
+        yield name, ", ".join(clean(entry) for entry in value) or "none"
     elif value is not None and value != "":
         yield name, clean(value)
