@@ -149,11 +149,15 @@ def test_series_and_tables_of_several_members_are_lined_up(rng):
 LEARNT = torch.ones(1, 1, requires_grad=True)
 REFUSED = {
     "not fitted": (RandomForestRegressor(), X, "RandomForestRegressor instance is not fitted yet.* Fit it first"),
-    "pipeline not fitted": (make_pipeline(StandardScaler(), Ridge()), X, "Pipeline instance is not fitted yet"),
+    "pipeline not fitted": (
+        make_pipeline(StandardScaler(), Ridge()),
+        X,
+        "Pipeline instance is not fitted yet.*Fit it first",
+    ),
     "other number of columns": (
         FOREST,
         X.iloc[:, :4],
-        "X has 4 features|missing.*Fit it first, and give it the columns",
+        r"(X has 4 features|missing)[^.]*\. Give it the columns that it was fitted to",
     ),
     "other order of columns": (FOREST, X[X.columns[::-1]], "Feature names must be in the same order"),
     "no records": (

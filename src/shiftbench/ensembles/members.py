@@ -17,6 +17,7 @@ from shiftbench.ensembles.ensemble import Array
 from shiftbench.errors import ArrayError, quoted
 
 FIT = "Fit it first, and give it the columns that it was fitted to, in the form that it takes."
+COLUMNS = "Give it the columns that it was fitted to, in the form that it takes."
 TWO_CLASSES = "Two classes? Use np.stack([1 - p, p], axis=-1)."
 DROPOUT = "For Monte Carlo dropout, give the outputs of draws instead: [model(x) for _ in range(20)]."
 
@@ -172,8 +173,12 @@ def _called(model: Any, function: Callable[..., Any], *arguments: Any, **named: 
         return function(*arguments, **named)
     except Exception as error:
         found = " ".join(str(error).split()).rstrip(".")
+        is_fitted = type(error).__name__ != "NotFittedError" and (
+            hasattr(model, "n_features_in_") or not hasattr(model, "fit")
+        )
         raise ArrayError(
-            f"{_name(model)}: expected a model that predicts these records, found: {found}. {FIT}"
+            f"{_name(model)}: expected a model that predicts these records, found: {found}. "
+            f"{COLUMNS if is_fitted else FIT}"
         ) from error
 
 
