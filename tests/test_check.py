@@ -272,6 +272,10 @@ UNALIGNED = {
         {"uncertainty": pd.Series([1.0, 2.0, 3.0], index=["a", "b", "d"])},
         "found another: 1 of 3 labels are not in it, first 'd'",
     ),
+    "another of repeated labels": (
+        {"uncertainty": pd.Series([1.0, 2.0, 3.0], index=[7, 5, 5])},
+        r"found another: 3 of 3 labels are not in it, first 7, and labels repeat, first 5\. Select",
+    ),
     "repeated labels": (
         {"uncertainty": pd.Series([1.0, 2.0, 3.0], index=["b", "a", "a"])},
         "found the same labels in another order, some of them repeated",
@@ -307,6 +311,12 @@ def test_every_score_lines_series_up_by_their_labels(function, others):
     assert function(ONES.to_numpy(), others[::-1].to_numpy()) != function(ONES.to_numpy(), others.to_numpy())
     with pytest.raises(ArrayError, match=r"expected the index of .*, found another: 5 of 5 labels are not in it"):
         function(ONES, others.reset_index(drop=True))
+
+
+def test_a_first_index_of_repeated_labels_is_told():
+    told = r"uncertainty: expected the index of errors \(whose labels repeat, first 0\), found another: 2 of 3 labels"
+    with pytest.raises(ArrayError, match=told):
+        check.vectors(errors=pd.Series([1.0, 2.0, 3.0], index=[0, 0, 0]), uncertainty=pd.Series([1.0, 2.0, 3.0]))
 
 
 def test_series_with_further_labels_are_refused_with_how_to_select():

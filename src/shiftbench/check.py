@@ -110,7 +110,8 @@ def aligned(named: Mapping[str, Any]) -> dict[str, Any]:
         if len(index) != len(reference) or index.equals(reference):
             continue
         if problem := _label_problem(index, reference, unnamed):
-            problems.append(f"{name}: expected the index of {first}, found {problem}. {ALIGN}")
+            twice = "" if reference.is_unique else f" (whose labels repeat, first {_repeated(reference)})"
+            problems.append(f"{name}: expected the index of {first}{twice}, found {problem}. {ALIGN}")
             continue
         order = index.get_indexer(reference)
         found[name] = named[name].iloc[order] if hasattr(named[name], "iloc") else named[name].select(order)
@@ -127,10 +128,16 @@ def _label_problem(index: Any, reference: Any, unnamed: list[str]) -> str:
     absent = ~_shared(index, reference)
     if absent.any():
         label = index[absent].tolist()[0]
-        return f"another: {np.count_nonzero(absent):,} of {len(index):,} labels are not in it, first {label!r}"
+        twice = "" if index.is_unique else f", and labels repeat, first {_repeated(index)}"
+        return f"another: {np.count_nonzero(absent):,} of {len(index):,} labels are not in it, first {label!r}{twice}"
     if not (index.is_unique and reference.is_unique):
         return "the same labels in another order, some of them repeated"
     return f"the same labels in another order, which {unnamed[0]} does not have" if unnamed else ""
+
+
+def _repeated(index: Any) -> str:
+    """The first label of an index that it has before, for a message."""
+    return repr(index[index.duplicated()].tolist()[0])
 
 
 def _shared(index: Any, other: Any) -> Flags:
