@@ -135,7 +135,15 @@ UNMATCHED = {
     "groups that are no columns": ({"slices": lambda t: list(t["city"])}, "slices: expected a table, or column names"),
     "columns of two names": (
         {"slices": lambda t: pd.concat({"a": t[["city"]]}, axis=1)},
-        r"slices: columns: expected names of 1 to 1,000 characters, found \('a', 'city'\). Rename it",
+        r"columns: expected names that are text, found \('a', 'city'\) \(1 of 1 .* slices.columns = slices.columns.map",
+    ),
+    "numbered columns": (
+        {"table": lambda t: t[["city", "y"]].set_axis([0, 1], axis=1)},
+        r"found 0 \(2 of 2 names are no text\). Use table.columns = table.columns.map\(str\).",
+    ),
+    "columns of another index": (
+        {"table": lambda t: t[["city", "y"]].reset_index(drop=True)},
+        r"\Atable 'city' \(and 1 more\): expected the index of targets, found another: [^\n]*\Z",
     ),
     "words for flags": ({"shifted": lambda t: t["city"]}, r"shifted=\(values == 'Ulm'\)"),
     "no options": ({"options": lambda _: {"title": "a"}}, "options: expected shiftbench.Options, found"),
@@ -169,6 +177,9 @@ def test_predictions_that_do_not_fit_the_targets_are_refused(table):
         ({"": ensemble}, "predictions: expected names of 1 to 1,000 characters, found ''"),
         ({"a" * 2000: ensemble}, "predictions: expected names of 1 to 1,000 characters, found one of 2,000"),
         ({"a\ud800": ensemble}, r"predictions: expected names in Unicode, found half a character in 'a\\ud800'"),
+        ({1: ensemble, 2: ensemble}, r"found 1 \(2 of 2 names are no text\). Write names as text."),
+        ({"a": ensemble, "a ": ensemble}, "expected names that differ in more than blanks, found 'a' and 'a '. Rename"),
+        ([ensemble, ensemble], "found a list of 2. Give a dict of names to predictions"),
         ({"a": ensemble.select(slice(9))}, "predictions 'a': expected 240 records like the targets, found 9"),
         ({"a": ensemble, "b": Categorical(np.full((1, N, 2), 0.5))}, "expected ensembles of numbers or of class"),
         ({"a": ensemble, "b": ["hot"] * N}, "predictions 'b': expected numbers, found text such as 'hot'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,8 +125,13 @@ def assess_predictions(
     """
     chosen = _options(options, threshold)
     argument.callback("progress", progress)
+    if isinstance(predictions, (list, tuple)) and any(isinstance(each, Ensemble) for each in predictions):
+        found = f"a {type(predictions).__name__} of {len(predictions):,}"
+        advice = "Give a dict of names to predictions: {'first': …, 'second': …}."
+        raise ArrayError(f"predictions: expected one ensemble, or several by name, found {found}. {advice}")
     named = predictions if isinstance(predictions, Mapping) else {"model": predictions}
     _require_names("predictions", named)
+    _require_different(named)
     baselines = {name for name, each in named.items() if not isinstance(each, Ensemble) or _is_constant(each)}
     groups = {
         "predictions": _ensembles(named),
@@ -159,15 +164,32 @@ def assess_predictions(
 # --- what is given ----------------------------------------------------------------------------------------------------
 
 
-def _require_names(what: str, named: Collection[Any]) -> None:
+def _require_names(what: str, named: Collection[Any], advice: str = "Write names as text.") -> None:
+    """Require different names that are text; advice: for those that are not."""
     if not named:
         raise ArrayError(f"{what}: expected at least one, found none.")
-    for name in named:
-        if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_TEXT:
-            shown = f"one of {len(name):,}" if isinstance(name, str) and name.strip() else quoted(name)
-            raise ArrayError(f"{what}: expected names of 1 to {LONGEST_TEXT:,} characters, found {shown}. Rename it.")
-        if HALF.search(name):
-            raise ArrayError(f"{what}: expected names in Unicode, found half a character in {name!a:.60}. Rename it.")
+    names = [name for name in named if isinstance(name, str)]
+    problems = []
+    if odd := [name for name in named if not isinstance(name, str)]:
+        found = f"{quoted(odd[0])} ({len(odd):,} of {len(named):,} names are no text)"
+        problems.append(f"{what}: expected names that are text, found {found}. {advice}")
+    if odd := [name for name in names if not name.strip() or len(name) > LONGEST_TEXT]:
+        shown = f"one of {len(odd[0]):,}" if odd[0].strip() else quoted(odd[0])
+        found = f"{shown}{f' and {len(odd) - 1:,} more' * (len(odd) > 1)}"
+        problems.append(f"{what}: expected names of 1 to {LONGEST_TEXT:,} characters, found {found}. Rename it.")
+    if odd := [name for name in names if HALF.search(name)]:
+        problems.append(f"{what}: expected names in Unicode, found half a character in {odd[0]!a:.60}. Rename it.")
+    if problems:
+        raise ArrayError(*problems)
+
+
+def _require_different(names: Collection[str]) -> None:
+    """Require names of systems that differ in more than blanks around them, which no reader sees."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.strip(), name)) != name:
+            found = f"{quoted(other)} and {quoted(name)}"
+            raise ArrayError(f"predictions: expected names that differ in more than blanks, found {found}. Rename one.")
 
 
 def _columns(what: str, values: Any) -> dict[str, Any]:
@@ -184,7 +206,9 @@ def _columns(what: str, values: Any) -> dict[str, Any]:
         )
     names = list(values) if isinstance(values, Mapping) else list(values.columns)
     if names:
-        _require_names(f"{what}: columns", dict.fromkeys(names))
+        is_frame = hasattr(getattr(values, "columns", None), "map")
+        advice = f"Use {what}.columns = {what}.columns.map(str)." if is_frame else "Write names as text."
+        _require_names(f"{what}: columns", dict.fromkeys(names), advice)
     if len(set(names)) < len(names):
         raise ArrayError(f"{what}: expected columns of different names, found {', '.join(names)}. Rename them.")
     return {name: values[name] for name in names}
@@ -204,12 +228,27 @@ def _named_in(table: Any, slices: Any) -> Any:
 def _lined_up(single: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Values and groups of values by name, lined up by their pandas indices."""
     parts = {f"{group} {name!r}": each for group, named in groups.items() for name, each in named.items()}
-    lined = check.aligned({**single, **parts})
+    try:
+        lined = check.aligned({**single, **parts})
+    except ArrayError as error:
+        raise ArrayError(*_once(error.problems)) from None
     found: dict[str, Any] = {name: lined[name] for name in single}
     for group, named in groups.items():
         found[group] = {name: lined[f"{group} {name!r}"] for name in named}
     labels = (labels for each in lined.values() if (labels := check.row_labels(each)) is not None)
     return {**found, "index": next(labels, None)}
+
+
+def _once(problems: Sequence[str]) -> list[str]:
+    """The problems of columns of one table that are the same, told of the first of them."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for problem in problems:
+        name, _, what = problem.partition(": ")
+        alike.setdefault((name.split(" ")[0], what), []).append(name)
+    return [
+        f"{names[0]}{f' (and {len(names) - 1:,} more)' * (len(names) > 1)}: {what}"
+        for (_, what), names in alike.items()
+    ]
 
 
 def _options(options: Options | None, threshold: float | None) -> Options:
