@@ -347,9 +347,7 @@ def test_intervals_that_are_too_narrow_too_wide_or_hold_are_told(rng):
 
 def test_something_simpler_that_is_better_as_good_or_worse_is_told(rng):
     ours = model(rng, "m")
-    assert "Nothing simpler is as good: the baseline “b” has RMSE" in text_of(
-        ours, model(rng, "b", scale=2, role="baseline")
-    )
+    assert "The baseline “b” is not as good: it has RMSE" in text_of(ours, model(rng, "b", scale=2, role="baseline"))
     assert "Something simpler is better: the baseline “b” has RMSE" in text_of(
         ours, model(rng, "b", scale=0.5, role="baseline")
     )
@@ -374,7 +372,7 @@ def test_whether_a_baseline_is_better_is_told_with_its_test_or_as_not_tested(rng
 def test_of_several_baselines_the_best_is_named(rng):
     weak = [model(rng, name, scale=scale, role="baseline") for name, scale in (("b", 2.0), ("c", 3.0))]
     text = text_of(model(rng, "m"), *weak)
-    assert "Nothing simpler is as good: the best baseline, “b”, has RMSE" in text
+    assert "No baseline is as good: the best, “b”, has RMSE" in text
     assert "the baselines, lowest" in text_of(model(rng, "m"), model(rng, "n"), *weak)
 
 
@@ -421,7 +419,7 @@ def test_where_two_scores_disagree_both_are_told(rng):
     assert "; by R-AUC over all records “m” is better." in text
     ours, rival = model(rng, "m", scale=2.0, shift=0.4), model(rng, "b", role="baseline")
     text = text_of(ours, rival)
-    assert "Nothing simpler is as good: the baseline “b” has RMSE" in text
+    assert "The baseline “b” is not as good: it has RMSE" in text
     assert "; by R-AUC over all records and by RMSE in-domain “b” is better." in text
     text = text_of(model(rng, "a", know=False), model(rng, "b", scale=1.2))
     assert re.search(
@@ -646,6 +644,19 @@ def test_the_worst_group_of_classes_is_told_by_the_score_of_the_table(rng):
     )
 
 
+def test_a_model_that_is_better_by_errors_and_uncertainty_together_is_told_beside_the_best_by_errors(rng):
+    sharp, knowing = model(rng, "sharp", know=False), model(rng, "knowing", scale=1.15)
+    records = [(Records(N, shifted=SHIFTED), [sharp, knowing, model(rng, "flat", scale=2)])]
+    report = build(records, replace(FEW, intervals=Settings(replicates=200, kind="percentile")))
+    (told,) = (each for each in screen.findings(report) if each.text.startswith("Of 3 models"))
+    assert told.text.startswith("Of 3 models, lowest RMSE on shifted data: “sharp”, ")
+    # Of three pairs the smallest adjusted p that 200 replicates can tell is 3/201, an upper bound.
+    assert told.text.endswith("; by R-AUC over all records “knowing” is better than “sharp” (p ≤ 0.015).")
+    assert told.kind == "comparisons"
+    swapped = build([(records[0][0], records[0][1][1:])], FEW)  # the best by R-AUC is the leading one
+    assert "is better than" not in " ".join(each.text for each in screen.findings(swapped) if each.kind == "ranks")
+
+
 def test_of_several_models_alone_the_best_is_told(rng):
     models = [model(rng, "a"), model(rng, "b", scale=2), model(rng, "c", scale=3)]
     assert "Of 3 models, lowest RMSE on shifted data: “a”, " in text_of(*models)
@@ -678,10 +689,10 @@ def test_a_name_is_marked_in_sentences_so_that_it_reads_as_one(rng, name):
     systems = [model(rng, "m"), model(rng, name, scale=2, role="baseline")]
     report = build([(Records(N, shifted=SHIFTED), systems)], replace(FEW, records_name="patients"))
     shown = name.translate(str.maketrans("“”", "‘’"))
-    assert f"the baseline “{shown}” has RMSE" in " ".join(printed(report, width=120).split())
-    assert f"the baseline “{shown}” has RMSE" in markdown(report)
-    assert f"the baseline <b>{shown}</b> has RMSE" in html(report, pictures={})
-    assert f"the baseline <b>{shown}</b> has RMSE" in report._repr_html_()
+    assert f"The baseline “{shown}” is not as good: it has RMSE" in " ".join(printed(report, width=120).split())
+    assert f"The baseline “{shown}” is not as good: it has RMSE" in markdown(report)
+    assert f"The baseline <b>{shown}</b> is not as good: it has RMSE" in html(report, pictures={})
+    assert f"The baseline <b>{shown}</b> is not as good: it has RMSE" in report._repr_html_()
     assert f"beats the baseline “{shown}”" in " ".join(verdict(report))
 
 

@@ -153,10 +153,10 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def p_in_sentence(p: float) -> str:
-    """A p-value as it stands in a sentence: `p = 0.012`, `p < 0.001`."""
+def p_in_sentence(p: float, *, known: bool = True) -> str:
+    """A p-value as it stands in a sentence: `p = 0.012`, `p < 0.001`; `p ≤ 0.012` if it is an upper bound."""
     text = p_text(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
+    return f"p {text}" if text.startswith("<") else f"p {'=' if known else '≤'} {text}"
 
 
 def count_text(count: int | None) -> str:

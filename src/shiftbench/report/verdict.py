@@ -34,6 +34,7 @@ from shiftbench.report.view import (
     marked,
     measure_title,
     metric_title,
+    resolved,
     split_in_sentence,
     split_title,
     too_few,
@@ -183,7 +184,7 @@ def _beaten(case: Case, mine: Score, other: Score) -> str:
     of = "" if found.metric == case.metric.name else f" of the {title[:1].lower()}{title[1:]}"
     digits = of_difference(case.digits(found.metric))
     by = " ".join(digits.cell(found.difference, low=found.low, high=found.high))
-    p = p_in_sentence(found.p_adjusted)
+    p = p_in_sentence(found.p_adjusted, known=resolved(case.report, found))
     both = " on the records that both have" if case.partly(other) or case.partly(mine) else ""
     return f"{sentence} (paired difference{of}{both} {f'{by} {digits.unit}'.rstrip()}, adjusted {p})."
 

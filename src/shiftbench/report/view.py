@@ -290,6 +290,16 @@ def testable(report: Report, split: str) -> bool:
     return pairs / (replicates + 1) < 1 - level(report)
 
 
+def resolved(report: Report, comparison: Comparison) -> bool:
+    """Whether there are enough replicates for a p-value. Where no replicate speaks against a difference only an upper
+    bound is known: 1/(replicates + 1), which Holm's method multiplies by up to the number of pairs."""
+    made = report.recipe.get("intervals")
+    replicates = made.get("replicates") if isinstance(made, dict) else None
+    if not isinstance(replicates, int) or comparison.adjusted_by != "Holm":
+        return True
+    return abs(comparison.p * (replicates + 1) - 1) > 1e-6
+
+
 def separated(report: Report, comparison: Comparison) -> bool:
     """Whether a paired comparison is significant: by its adjusted p, or by its interval."""
     if finite(comparison.p_adjusted):

@@ -10,9 +10,9 @@ from shiftbench.report.content import Report
 from shiftbench.report.digits import metric_digits, of_difference, p_in_sentence
 from shiftbench.report.front.finding import Finding
 from shiftbench.report.front.uncertainty import measure_phrase
-from shiftbench.report.view import WHERE, Duel, duel, finite, marked, metric_title, testable, too_few
+from shiftbench.report.view import WHERE, Duel, duel, finite, marked, metric_title, resolved, testable, too_few
 from shiftbench.scores.metric import METRICS, Metric
-from shiftbench.scores.score import Score, System
+from shiftbench.scores.score import Comparison, Score, System
 
 
 def best_score(case: Case, systems: list[System], subset: str) -> Score | None:
@@ -35,10 +35,12 @@ def simpler(case: Case, front: System) -> Iterator[Finding]:
         yield Finding(f"{text}{_otherwise(case, front, other.system, None)}.", "comparisons")
         return
     value = f"has {case.title} {case.plain(other)} {where}"
-    best = which if len(baselines) == 1 else f"the best baseline, {name},"
+    better = f"No baseline is as good: the best, {name},"
+    if len(baselines) == 1:
+        better = f"The baseline {name} is not as good: it"
     against = f"{which} {value} against {case.plain(mine)}"
     text = {
-        front.name: f"Nothing simpler is as good: {best} {value}",
+        front.name: f"{better} {value}",
         other.system: f"Something simpler is better: {against}",
         None: f"Something simpler is as good, as far as one can tell: {against}",
     }[outcome.winner]
@@ -52,7 +54,7 @@ def _tested(case: Case, outcome: Duel) -> str:
     found = outcome.comparison
     if found is None:
         return "" if outcome.sure else " (not tested)"
-    p = p_in_sentence(found.p_adjusted) if finite(found.p_adjusted) else ""
+    p = _p(case, found) if finite(found.p_adjusted) else ""
     ends = ""
     if found.metric == case.metric.name and outcome.winner is not None:
         digits = of_difference(case.digits())
@@ -60,6 +62,10 @@ def _tested(case: Case, outcome: Duel) -> str:
         ends = interval(case.report, low, high, digits, " of the difference")
     words = [each for each in (ends, p) if each]
     return f" ({'; '.join(words)})" if words else ""
+
+
+def _p(case: Case, found: Comparison) -> str:
+    return p_in_sentence(found.p_adjusted, known=resolved(case.report, found))
 
 
 def _otherwise(case: Case, front: System, rival: str, winner: str | None) -> str:
@@ -76,8 +82,8 @@ def _otherwise(case: Case, front: System, rival: str, winner: str | None) -> str
     return "".join(f"; {listed(scores)} {named(name)} is better" for name, scores in others.items())
 
 
-def models(case: Case) -> Iterator[Finding]:
-    """The best of several models, and those that share its rank."""
+def models(case: Case, front: System) -> Iterator[Finding]:
+    """The best of several models, those that share its rank, and one that is better than the leading one by R-AUC."""
     models = [system for system in case.report.systems if system.role in ("ensemble", "model")]
     if len(models) < 2 or _is_pair(case):
         return
@@ -86,7 +92,29 @@ def models(case: Case) -> Iterator[Finding]:
         best, rest = f"{extreme(case.metric).lower()} {case.title} {WHERE[subset]}", "".join(found)
         simple = sum(system.role == "baseline" for system in case.report.systems)
         baselines = f" and the baseline{'s' * (simple > 1)}" if simple else ""
-        yield Finding(f"Of {len(models)} models{baselines}, {best}: {rest}.", "ranks")
+        jointly = _jointly_better(case, front, models)
+        yield Finding(
+            f"Of {len(models)} models{baselines}, {best}: {rest}{jointly}.", ("ranks", "comparisons")[bool(jointly)]
+        )
+
+
+def _jointly_better(case: Case, front: System, models: list[System]) -> str:
+    """The best by R-AUC of the models that a paired test finds better by it than the leading one; "" if none is."""
+    metric = METRICS["r_auc"]
+    mine = case.score(front.name, "full", metric.name)
+    if mine is None or case.metric is metric:
+        return ""
+    found = list[tuple[float, str, Comparison]]()
+    for model in models:
+        if model.name != front.name and (theirs := case.score(model.name, "full", metric.name)) is not None:
+            tested = duel(case.report, mine, theirs)
+            if tested.winner == model.name and tested.comparison and tested.comparison.metric == metric.name:
+                found.append((theirs.value, model.name, tested.comparison))
+    if not found:
+        return ""
+    _, name, comparison = min(found, key=lambda each: each[0])
+    title = in_sentence(metric_title(metric, case.report))
+    return f"; by {title} {WHERE['full']} {named(name)} is better than {named(front.name)} ({_p(case, comparison)})"
 
 
 def is_comparison(report: Report) -> bool:
@@ -134,7 +162,7 @@ def _lead_text(case: Case, metric: Metric, outcome: Duel, *, again: bool) -> str
     low, high = (paired.low, paired.high) if paired.difference > 0 else (-paired.high, -paired.low)
     number = f"{digits.text(abs(paired.difference))} {digits.unit}".rstrip()
     ends = interval(case.report, low, high, digits, again=again)
-    return f"{number} in {title} ({ends}; {p_in_sentence(paired.p_adjusted)})"
+    return f"{number} in {title} ({ends}; {_p(case, paired)})"
 
 
 def _pair_text(names: tuple[str, str], won: dict[str, list[str]], alike: list[str], same: list[str]) -> str:

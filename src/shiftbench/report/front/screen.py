@@ -51,7 +51,7 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
         *uncertainty.against_chance(case, front), *calibration.intervals(case, front), *rivals.simpler(case, front),
     ]  # fmt: skip
     if not few:  # else any system is ahead of any other
-        which = [*rivals.pair(case), *rivals.models(case)]
+        which = [*rivals.pair(case), *rivals.models(case, front)]
         answers = [*which, *answers] if rivals.is_comparison(report) else [*answers, *which]
     answers += rivals.test_sets(case, front)
     answers = answers or [Finding(f"No score of {named(front.name)} is defined.", "systems")]
