@@ -33,6 +33,7 @@ def table() -> pl.DataFrame:
             "wet": [True, False, None, True, False],
             "wind, m/s": [1.0, 2.0, 3.0, 4.0, 5.0],
             "spans": [[1], [2], [3], [4], [5]],
+            "class": [1, 2, 3, 4, 5],
         }
     )
 
@@ -159,6 +160,10 @@ def test_an_or_with_a_missing_side_is_decided_by_the_other(table: pl.DataFrame) 
         ("-" * (DEEPEST + 1) + "wind > 3", "levels"),
         (" + ".join(["wind"] * (LONGEST + 1)) + " > 3", f"{LONGEST} operations in a row"),
         ("wet == (wet == wet) == wet", "Join two comparisons with `and`"),
+        ("wind, m/s >= 20", r'stands in col\(\): col\("wind, m/s"\) >= 20$'),
+        ("climate != 'wind, m/s' and 3 < wind, m/s", r"col\(\): climate != 'wind, m/s' and 3 < col\(\"wind, m/s\"\)$"),
+        ("class == 3 or wind > 1", r'col\(\): col\("class"\) == 3 or wind > 1$'),
+        ("wind, m/s > 'strong'", "[^)]$"),  # which col() alone would not mend
         ("wet or " * 1200 + "wet or" + " wet" * (MOST_CHARACTERS // 2), "characters"),
     ],
 )

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ast
 import datetime
+import json
+import keyword
 import math
 import operator
 import re
@@ -68,6 +70,16 @@ def condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
 
 def open_condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
     """Like `condition`, but null if a missing value makes the result unknown, so that it can be negated with ~."""
+    try:
+        return _read(text, schema)
+    except (PartitionError, UnknownNameError) as error:
+        if not (named := _with_columns_named(text, schema)):
+            raise
+        advice = f"A column whose name is no Python name stands in col(): {named}"
+        raise PartitionError(*error.problems[:-1], f"{error.problems[-1]} {advice}") from None
+
+
+def _read(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
     tree, stripped = _parsed(text, schema), text.strip()
     try:
         return _Reader(tree, stripped, schema).condition()
@@ -75,6 +87,24 @@ def open_condition(text: str, schema: Mapping[str, DataType]) -> pl.Expr:
         if (quoted := _quoted(tree, stripped, schema)) == stripped:
             raise
         raise PartitionError(f"condition {_short(text)}: {error} If it is text, put it in quotes: {quoted}") from None
+
+
+def _with_columns_named(text: str, schema: Mapping[str, DataType]) -> str:
+    """A condition with col() around the columns that need it, if that makes it one, or ""."""
+    if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
+        return ""
+    names = [name for name in schema if name in text and re.search(r"[^\W\d]", name)]
+    names = [name for name in names if keyword.iskeyword(name) or not name.isidentifier()]
+    if not names:
+        return ""
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    parts = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<!\w)({known})(?!\w)""")
+    named = parts.sub(lambda part: f"col({json.dumps(part[1], ensure_ascii=False)})" if part[1] else part[0], text)
+    try:
+        _read(named, schema)
+    except (PartitionError, UnknownNameError):
+        return ""
+    return named.strip()
 
 
 def moment(text: str, dtype: DataType) -> pl.Expr:
