@@ -427,7 +427,7 @@ def test_a_group_without_calibration_records_has_endless_intervals(rng):
     report = build(splits, QUICK)
     assert by_slice(report, "conformal_group_size_90")["kind", "new"].value == math.inf
     assert by_slice(report, "conformal_group_coverage_90")["kind", "new"].value == 1.0
-    assert any("infinite conformal intervals by group: new (300)" in text for text in report.warnings)
+    assert any("intervals by group; how many scored records they have: new (300)" in text for text in report.warnings)
     (table,) = (grid for grid in grids(report) if (grid.kind, grid.split) == ("interval_slices_90", "eval"))
     assert table.title == "Intervals of 90 % by slice (evaluation)"
     assert "∞: some records have a region without ends" in table.note

@@ -216,7 +216,7 @@ class _Known:
         sizes_text = listed(dict(zip(names.tolist(), sizes.tolist(), strict=True)))
         return best, [
             f"{records.prefix}groups of {best} with fewer than {LEAST} calibration records{self.among} have infinite "
-            f"conformal intervals by group: {sizes_text}"
+            f"conformal intervals by group; how many scored records they have: {sizes_text}"
         ]
 
 
