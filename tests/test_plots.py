@@ -447,10 +447,12 @@ def test_labels_of_ticks_have_the_digits_of_their_step():
     assert [text for _, text in ticks(0, 1.2e-4)][:2] == ["0", "0.00002"]
 
 
-@pytest.mark.parametrize("high", [2.6e6, 3.1e6, 9e5, 1.2e-4, 47_000])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 2.6e6), (0, 3.1e6), (0, 9e5), (0, 1.2e-4), (0, 47_000), (-1.2e-4, 1.9e-4)]
+)
 @pytest.mark.parametrize("width", [120.0, 180.0, 260.0])
-def test_labels_of_a_linear_axis_stand_at_even_distances(high: float, width: float) -> None:
-    axis = Axis("Value", 0.0, high)
+def test_labels_of_a_linear_axis_stand_at_even_distances(low: float, high: float, width: float) -> None:
+    axis = Axis("Value", low, high)
     panel = Panel("", axis, Axis("", 0.0, 1.0, ticked=False), width=width, height=100.0)
     texts = [text for _, text in axis.ticks]
     (drawn,) = panels(Drawing((panel,)))

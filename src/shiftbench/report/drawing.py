@@ -297,14 +297,20 @@ def _apart(across: Sequence[tuple[float, str]], panel: Panel) -> list[tuple[floa
     halves = [text_width(text) / 2 + 1 for _, text in across]
     placed = [(max(min(x, panel.width - half), half), half) for (x, _), half in zip(across, halves, strict=True)]
     kept = list[int]()
-    for place, (middle, half) in enumerate(placed):
-        if not kept or middle - half >= sum(placed[kept[-1]]):
+    for place in range(len(placed)):
+        if _fit(placed, (*kept[-1:], place)):
             kept.append(place)
     steps = {later - earlier for earlier, later in pairwise(kept)}
     if len(steps) > 1 and not panel.x.log:
-        step = max(steps)
-        kept = max(([place for place in kept if place % step == first] for first in range(step)), key=len)
+        count = len(placed)
+        runs = (list(range(first, count, step)) for step in range(2, count) for first in range(step))
+        kept = max((run for run in runs if _fit(placed, run)), key=len, default=kept)
     return [(placed[place][0], across[place][1]) for place in kept]
+
+
+def _fit(placed: Sequence[tuple[float, float]], run: Sequence[int]) -> bool:
+    """Whether these texts, each with its middle and half its width, do not run into each other."""
+    return all(placed[later][0] - placed[later][1] >= sum(placed[earlier]) for earlier, later in pairwise(run))
 
 
 def _guides(panel: Panel, box: Box) -> Iterator[Primitive]:
