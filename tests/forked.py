@@ -6,6 +6,7 @@ imported. Each request comes over a connection of its own, which is kept by a pr
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import importlib.util
@@ -27,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import pytest
 
@@ -213,7 +214,25 @@ def _keep(connection: socket.socket, place: str) -> None:
     for number, handle in enumerate(handles):
         os.dup2(handle, number)
         os.close(handle)
-    _become(request, place)
+    try:
+        _become(request, place)
+    except SystemExit as end:
+        if end.code is not None and not isinstance(end.code, int):
+            raise  # its words, which the interpreter prints
+        _end(end.code or 0)
+    _end(0)
+
+
+def _end(code: int) -> NoReturn:
+    """End as the interpreter does, but free no objects: that would copy all memory that they share, in 0.3 s."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        raise SystemExit(code) from None  # nobody reads any more
+    os._exit(code & 0xFF)
 
 
 def _become(request: Mapping[str, Any], place: str) -> None:
