@@ -54,6 +54,13 @@ def test_any_value_can_be_quoted():
     assert errors.quoted(deep) == "list of thousands of digits or levels"
 
 
+def test_many_known_names_are_not_listed_beside_the_nearest():
+    many = [f"score_{k:02}" for k in range(30)]
+    assert str(UnknownNameError("score", "scoer_07", many)).endswith("score_07, … (30 in all).")
+    assert "Did you mean" in str(UnknownNameError("score", "scoer_07", many))
+    assert str(UnknownNameError("score", "?", many)).endswith("score_28, score_29.")
+
+
 def test_the_nearest_of_very_many_or_very_long_names_is_found_in_no_time():
     start = time.process_time()
     assert errors.nearest("colum", ["column", *(f"c{k}" for k in range(1_000_000))]) == "column"

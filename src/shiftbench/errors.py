@@ -10,6 +10,8 @@ from typing import Any, SupportsInt
 
 MOST_CHARACTERS = 2_000  # of one problem
 MOST_QUOTED = 200  # of one word or quoted value in it
+MOST_KNOWN = 40  # names that are listed for an unknown one
+MOST_BESIDE = 8  # of many, beside the closest one
 MOST_COMPARED = 1_000  # names that are searched for the closest one
 _LONG_WORD = re.compile(rf"\S{{{MOST_QUOTED + 1},}}")
 _LONG_QUOTE = re.compile(rf"'[^'\n]{{{MOST_QUOTED + 1},}}'|\"[^\"\n]{{{MOST_QUOTED + 1},}}\"")
@@ -124,7 +126,7 @@ class FetchError(ShiftbenchError):
 
 
 class UnknownNameError(ShiftbenchError, LookupError):
-    """An unknown name; the message suggests the closest known one and lists the rest.
+    """An unknown name; the message suggests the closest known one and lists the rest, of very many the first few.
 
     failed: whether it is known but did not load; a warning has said why.
     """
@@ -136,7 +138,8 @@ class UnknownNameError(ShiftbenchError, LookupError):
         names = sorted(known)
         near = nearest(name, names)
         hint = f" Did you mean {near!r}?" if near else ""
-        listed = ", ".join(names[:40]) + (", …" if len(names) > 40 else "")
+        most = MOST_BESIDE if near and len(names) > MOST_KNOWN // 2 else MOST_KNOWN
+        listed = ", ".join(names[:most]) + (f", … ({len(names):,} in all)" if len(names) > most else "")
         super().__init__(f"Unknown {kind} {quoted(name, MOST_QUOTED)}.{hint} Known: {listed or 'none'}.")
 
 
