@@ -72,6 +72,10 @@ def test_an_assessment_takes_several_columns_of_uncertainty_and_names_of_models(
         "compare", "a.csv", "b.csv", "--uncertainty", '"u, all"', "--name", '"first, small",second', "--replicates", 20
     )
     assert (said.code, "first, small" in said.out) == (0, True), said.err
+    said = shiftbench(
+        "compare", "a.csv", "b.csv", "--uncertainty", '"u, all"', "--name", 'first,"first "', "--out", "x"
+    )
+    assert (said.code, "expected systems of different names, found 'first' twice" in said.err) == (2, True), said.err
 
 
 def test_the_remedy_for_a_column_that_gives_the_target_away_can_be_pasted(

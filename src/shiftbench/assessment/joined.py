@@ -36,7 +36,7 @@ def line_up(systems: Sequence[ScoredTable]) -> Joined:
         TableError: if their ids, shifted flags or tasks differ, or two have the same name.
     """
     first = next((system for system in systems if not system.gaps), systems[0])
-    names = [system.scored.system.name for system in systems]
+    names = [system.scored.system.name.strip() for system in systems]  # no reader sees blanks around them
     problems = [
         f"expected systems of different names, found {name!r} twice." for name in set(names) if names.count(name) > 1
     ]

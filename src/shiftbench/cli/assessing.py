@@ -278,12 +278,12 @@ def _names(files: list[Path], names: tuple[str, ...]) -> list[str]:
     """A name for each file: the given one, or else the file's name.
 
     Raises:
-        SettingsError: if the number of names is not that of the files, or two are equal.
+        SettingsError: if the number of names is not that of the files, or two are equal but for blanks around them.
     """
     _require_names(files, names)
     found = list(names) or [_short(file, files) for file in files]
-    if len(set(found)) < len(found):
-        raise SettingsError(f"expected different names, found {', '.join(found)}. Name them with --name.")
+    if len({name.strip() for name in found}) < len(found):
+        raise SettingsError(f"expected different names, found {', '.join(map(repr, found))}. Name them with --name.")
     return found
 
 
