@@ -327,6 +327,12 @@ def test_the_share_of_records_without_a_finite_interval_is_that_of_the_rule(rng)
     assert conformal_notes._without_end(Ratio(known, 0 * wanted, 0.9, 0.0)) == ""
 
 
+def test_records_that_are_alike_are_not_said_to_hardly_overlap(rng):
+    known, wanted = rng.random(50), rng.random(200)
+    assert conformal_notes._overlap(Ratio(known, wanted, 0.5, 0.0)) == ""
+    assert "a ROC-AUC of 95 %" in conformal_notes._overlap(Ratio(known, wanted, 0.95, 0.0))
+
+
 def test_records_that_hardly_overlap_are_told(rng):
     report = run(rng, moved=6.0)
     (told,) = (text for text in report.warnings if "hardly overlap" in text and text.startswith("eval"))

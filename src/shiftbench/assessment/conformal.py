@@ -24,6 +24,7 @@ NOMINAL = 0.9  # the level of the intervals that a note tells of
 APART = (
     0.99  # ROC-AUC beyond which covered records are alike to no calibration record, however even the weights of these
 )
+HARDLY = 0.9  # ROC-AUC from which a note says that calibration and scored records hardly overlap
 LEAST = fewest(max(LEVELS))  # calibration records for finite intervals at every level
 WHERE = {"in": "in-domain", "shifted": "shifted", "full": "all"}
 
@@ -229,11 +230,18 @@ def _notes(records: Records, ratios: Mapping[str, Ratio | None], advice: str) ->
         ]
     return [
         f"{records.split}, {WHERE[side]}: conformal intervals weighted for the shift rest on {each.effective:,.0f} "
-        f"effective of {len(each.known):,} calibration records, and the two hardly overlap (a classifier tells them "
-        f"apart with a ROC-AUC of {100 * each.roc_auc:.0f} %): {_without_end(each)}they may miss their level{advice}"
+        f"effective of {len(each.known):,} calibration records{_overlap(each)}: {_without_end(each)}they may miss "
+        f"their level{advice}"
         for side, each in ratios.items()
         if each is not None and (each.effective < min(FEW_EFFECTIVE, 0.5 * len(each.known)) or each.roc_auc > APART)
     ]
+
+
+def _overlap(ratio: Ratio) -> str:
+    """That calibration and scored records hardly overlap, if a classifier finds that they do not."""
+    if ratio.roc_auc < HARDLY:
+        return ""
+    return f", and the two hardly overlap (a classifier tells them apart with a ROC-AUC of {100 * ratio.roc_auc:.0f} %)"
 
 
 def _without_end(ratio: Ratio) -> str:

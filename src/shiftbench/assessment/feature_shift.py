@@ -16,7 +16,7 @@ from shiftbench.check import Vector
 from shiftbench.errors import counted
 from shiftbench.metrics.shift import kolmogorov_smirnov, total_variation
 from shiftbench.partition.features import category_texts
-from shiftbench.report.ticks import tick_text
+from shiftbench.report.ticks import YEARS, tick_text
 from shiftbench.scores.score import FeatureShift
 
 MOST = 20_000  # records of each side, drawn with the seed
@@ -104,8 +104,11 @@ def _range(values: Vector) -> str:
 
 
 def _middle(values: Vector) -> str:
-    """The median in words."""
-    return f"median {_number(float(np.median(values)))}" if len(values) else "no values"
+    """The median in words; of years without a separator."""
+    if not len(values):
+        return "no values"
+    years = values.min() >= YEARS[0] and values.max() <= YEARS[1] and not (values % 1).any()
+    return f"median {np.median(values):.0f}" if years else f"median {_number(float(np.median(values)))}"
 
 
 def _number(value: float) -> str:
