@@ -183,9 +183,17 @@ def test_bins_that_do_not_fit_are_not_drawn():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(7.326e-5, "7.33×10⁻⁵"), (0.04251, "0.04251"), (-8.7654, "−8.765"), (101325.4, "101,325"), (3e12, "3×10¹²"), (1963.0, "1963"),
-     (1963.5, "1,964"), (2500.0, "2,500")],
-)  # fmt: skip
+    [
+        (7.326e-5, "7.33×10⁻⁵"),
+        (0.04251, "0.04251"),
+        (-8.7654, "−8.765"),
+        (101325.4, "101,325"),
+        (3e12, "3×10¹²"),
+        (1963.0, "1963"),
+        (1963.5, "1,964"),
+        (2500.0, "2,500"),
+    ],
+)
 def test_typical_values_are_written_without_programmers_exponents(value, text):
     assert feature_shift._middle(np.array([value])) == f"median {text}"
 
