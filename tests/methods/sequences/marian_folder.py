@@ -7,13 +7,14 @@ from pathlib import Path
 
 import sentencepiece
 import torch
-from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
 from tests.methods.sequences.made_up import WORDS
 
 
 def write(folder: Path, *, seed: int, words: int = 24) -> Path:
     """A folder as `save_pretrained` leaves it; those of the same number of words have one vocabulary."""
+    from transformers import MarianConfig, MarianMTModel, MarianTokenizer  # takes seconds to import
+
     folder.mkdir(parents=True)
     sentences = [" ".join(WORDS[at:] + WORDS[:at]) for at in range(len(WORDS))] * 20
     for side in ("source", "target"):

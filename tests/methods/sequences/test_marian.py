@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import MarianMTModel
 
 from shiftbench import measures, methods
 from shiftbench.ensembles import Hypotheses
@@ -41,6 +40,8 @@ def sources(members):
 
 def test_the_search_finds_what_the_library_finds(folders, members, sources):
     """Of one model the library's own beam search ends alike, if it also stops at the first five ends."""
+    from transformers import MarianMTModel  # takes seconds to import
+
     model = MarianMTModel.from_pretrained(folders[0]).eval()
     for tokens, found in zip(sources, beam_search(members[:1], sources, Beam(1, 1), most=12), strict=True):
         given = torch.tensor([[*tokens.tolist(), members[0].eos]])

@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from monai.inferers import sliding_window_inference
-from monai.losses import DiceLoss, FocalLoss
 
 from shiftbench.ensembles import Categorical
 from shiftbench.errors import ArrayError, SettingsError, ShiftbenchWarning
@@ -160,6 +158,8 @@ def test_volumes_smaller_than_a_window_and_thin_ones_are_segmented(name, shape, 
 
 @pytest.mark.parametrize("shape", [(16, 18, 14), (5, 20, 9)])
 def test_sliding_windows_are_those_of_monai(shape, fitted):
+    from monai.inferers import sliding_window_inference  # takes seconds to import
+
     record = fitted_folder.read(fitted["unet"])
     net, image = (
         member.load(fitted["unet"], record, 0),
@@ -172,6 +172,8 @@ def test_sliding_windows_are_those_of_monai(shape, fitted):
 
 
 def test_the_loss_is_that_of_monai():
+    from monai.losses import DiceLoss, FocalLoss
+
     torch.manual_seed(0)
     logits, truth = 2 * torch.randn(3, 2, 5, 6, 7), torch.rand(3, 5, 6, 7) < 0.2
     truth[2] = False
