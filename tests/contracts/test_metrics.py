@@ -314,7 +314,7 @@ def test_somebody_elses_scores_of_sets_have_intervals_tests_and_retention(theirs
     if kind == "normal":
         written = reports.write(report, tmp_path / "report")
         assert all("Dice, pooled" in written[form].read_text("utf-8") for form in ("markdown", "html"))
-        assert "Dice, pooled, retention (all records)" in written["html"].read_text("utf-8")
+        assert "Dice, pooled retention (all records)" in written["html"].read_text("utf-8")
 
 
 def test_the_interval_of_a_score_of_a_set_covers_it_as_often_as_is_said(theirs):
