@@ -225,7 +225,7 @@ def test_of_too_few_records_nothing_is_concluded_and_that_comes_first(rng, sides
     gone = ["roc_auc", "shift_ratio"] * bool(sides[0])
     gone += ["rejection_ratio", "ndsc_load_pearson"] * (sum(sides) < 10)
     assert all(METRICS[name].title in notes for name in gone)
-    assert "So are pictures of the order or the distribution of fewer than 10 patients." in notes
+    assert "Pictures of their order or distribution are left out, too." in notes
     columns = [column.group for each in grids(report) for column in each.columns]
     assert not [name for name in gone for group in columns if group.startswith(METRICS[name].title)]
     drawn = {name.removeprefix("eval_") for name in plots.figures(report)}
@@ -317,7 +317,7 @@ def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, w
     (told,) = [each for each in screen.findings(report) if "predicted lesions" in each.text]
     (joint,) = [grid for grid in grids(report) if grid.kind == "joint"]
     assert "LPPV gain: mean over patients of the area under the lesion-wise positive predictive value" in joint.note
-    assert "R-AUC: the area under the error over the share of" in joint.note
+    assert "R-AUC: the area under the curve of the error over the share of" in joint.note
     assert told.text.startswith(
         f"By the lesion-wise positive predictive value (LPPV) the uncertainty of predicted lesions tells false "
         f"ones from true ones {words}: LPPV"

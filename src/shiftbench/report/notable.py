@@ -25,12 +25,12 @@ LARGEST = 1e9  # whole numbers up to this are shown with all of their digits
 SHADED = "Colours: the darker, the less certain of it; the pointer tells how uncertain."
 JOINERS = "\u200c\u200d"  # invisible, but letters and emoji depend on them
 LISTS = {
-    "worst": ("Largest errors", "Of equal errors first the one that the system was more certain of."),
+    "worst": ("Largest errors", "Of equal errors, those of which the system was more certain come first."),
     "confident": (
         "Wrong with confidence",
         "The largest errors, all above the median, among the least uncertain tenth of the records (and its ties).",
     ),
-    "uncertain": ("Least certain", "The highest uncertainties; of equal ones first the larger error."),
+    "uncertain": ("Least certain", "The highest uncertainties; of equal ones, those with larger errors come first."),
 }
 FIELDS = (
     "system", "split", "list", "place", "id", "domain", "target", "answer", "error", "uncertainty",

@@ -87,8 +87,8 @@ CAPTIONS = {
     ),
     "parts": (
         "Where the R-AUC comes from",
-        "From top to bottom: the level of a random order, then the effect of the order by uncertainty (pale bars to "
-        "the left: the ranking helps), then the sum, which is the R-AUC. Each system has its own scale.",
+        "From top to bottom: the level of a random order, then the effect of the order by uncertainty (a bar to the "
+        "left: the ranking helps), then the sum, which is the R-AUC. Each system has its own scale.",
     ),
 }
 

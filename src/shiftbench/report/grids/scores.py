@@ -44,7 +44,8 @@ ROWS = {  # tables with several metrics of one title below each other, with thei
     "variants": ("{parts}", "", ""),
 }
 RETENTION = (
-    "R-AUC: the area under the error over the share of records kept, the most certain first; the others count as right."
+    "R-AUC: the area under the curve of the error over the share of records kept, the most certain first; the others "
+    "count as right."
 )
 
 
@@ -83,9 +84,9 @@ def _left_out(report: Report, split: str, kind: str) -> list[str]:
     titles = dict.fromkeys(metric_title(metric, report) for metric in metrics if table_of(metric) in kinds)
     few, pictures = f"fewer than {FEWEST} {clean(report.records_name)}", ""
     if kind == "joint" and too_few(report, split):
-        pictures = f" So are pictures of the order or the distribution of {few}."
+        pictures = " Pictures of their order or distribution are left out, too."
     listed = ("; " if any("," in title for title in titles) else ", ").join(titles)  # "PRR, at most 50 % rejected"
-    return [f"Left out, since of {few} they say nothing: {listed}.{pictures}"] if titles else []
+    return [f"Left out, since they say nothing about {few}: {listed}.{pictures}"] if titles else []
 
 
 def by_part(report: Report, split: str) -> Iterator[Grid]:

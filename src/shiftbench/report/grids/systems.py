@@ -11,9 +11,10 @@ from shiftbench.report.view import clean, measure_title, split_title, worded
 from shiftbench.scores.score import SUBSETS, Cost
 
 COST_NOTE = (
-    "Times by the clock, resumed and repeated parts included; CPU: over all threads, processes and jobs. Memory: the "
+    "Times are elapsed times, with resumed and repeated parts; CPU: over all threads, processes and jobs. Memory: the "
     "most that the process and its workers on this machine held at once, or one job elsewhere, with the data; + what "
-    "was added since the work began. Of systems made of others the sum, of memory the largest. GPUs are not counted."
+    "was added since the work began. For systems made of others, times are summed and memory is the largest. GPUs are "
+    "not counted."
 )
 MB = 1e6
 

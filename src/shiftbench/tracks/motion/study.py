@@ -157,13 +157,17 @@ class MotionStudy(Study[Prediction, Requests]):
             yield constant_velocity(records.requests)
 
     def cost(self, system: Prediction, records: Requests, fitted: Sequence[Fitted]) -> Cost | None:
-        """That of the method's ensemble; unknown for one network of several that were fitted together."""
+        """That of the method's ensemble; of one network of several, fits and predictions made together are unknown."""
         ensemble = str(system.recipe.get("ensemble"))
         known = [each for each in fitted if each.planned.method == system.recipe.get("method")]
-        if not known or (ensemble == "single" and int(known[0].settings["members"]) > 1):
+        together = bool(known) and int(known[0].settings["members"]) > 1
+        if not known or (ensemble == "single" and together):
             return None
         kind = "deep" if ensemble == "single" else ensemble
-        return cost.of_system(system.name, known[0].folder, _predicting(kind, records))
+        found = cost.of_system(system.name, known[0].folder, _predicting(kind, records))
+        if found is None or not (ensemble == "mc_dropout" and together):
+            return found
+        return replace(found, fit_seconds=None, fit_cpu_seconds=None, fit_bytes=None, fit_added=None)
 
     def options(self, task: str, selection: Selection, recipes: Mapping[str, Any], *, cores: int) -> Options:
         """Title, threshold, intervals and recipe."""
@@ -320,7 +324,7 @@ def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) 
     recipe = planner.recipe(settings, each)
     role: Role = "model" if planner.alone else "ensemble"
     about = (
-        f"{ENSEMBLES[recipe['ensemble']].format(**recipe)}, {each} plans each; the best {recipe['modes']} by "
-        f"{recipe['aggregation']} of their log-likelihoods, uncertainty minus the same of these"
+        f"{ENSEMBLES[recipe['ensemble']].format(**recipe)}, {each} plans each; keeps the {recipe['modes']} with the "
+        f"highest {recipe['aggregation']} of log-likelihoods; the uncertainty is minus the same of these"
     )
     return Prediction(planner.name, role, recipe, *made, about=about, measure="plan_nll")

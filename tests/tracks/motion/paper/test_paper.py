@@ -275,7 +275,7 @@ def test_tags_are_counted_beside_print():
     assert shown(found(tables, "Table 18")[0], "Stopping") == ("441,619", "11", "38,411", "55", "39,336", "99")
     assert shown(found(tables, "Table 19")[0], "eval_out") == ("shifted", "9,939", "562")
     assert shown(found(tables, "Table 15")[0], "motion quick cnll")[:4] == ("10", "150", "609", "1,021")
-    assert "Table 9 of the first version." in found(tables, "Table 16")[0].notes
+    assert "Table 9 in the first version of the paper." in found(tables, "Table 16")[0].notes
 
 
 def test_official_counts_are_compared():

@@ -103,9 +103,12 @@ def _datasets(known: Mapping[str, Tags]) -> Table:
         caption="Sizes of motion prediction datasets, as printed, and of the runs' data below.",
         label="Dataset",
         rows=tuple(Row(row["dataset"]) for row in datasets()) + tuple(Row(name) for name in known),
-        heads=("Scene length (s)", "Train scenes", "Dev scenes", "Eval scenes", "Hours", "Actors a scene"),
+        heads=("Scene length (s)", "Train scenes", "Dev scenes", "Eval scenes", "Hours", "Actors per scene"),
         words=tuple(words),
-        notes=("Table 8 of the first version.", *(("Of the runs, the scenes in partitions count.",) if known else ())),
+        notes=(
+            "Table 8 in the first version of the paper.",
+            *(("For the runs, scenes in partitions are counted.",) if known else ()),
+        ),
     )
 
 
@@ -133,18 +136,18 @@ def _facets(number: str, bundles: Sequence[Bundle], known: Mapping[str, Tags]) -
         number=number,
         paper=PAPER,
         title=title,
-        caption=f"How many there are with each tag. {_origins(bundles)}",
+        caption=f"Counts by tag. {_origins(bundles)}",
         label="Tag",
         rows=tuple(Row(f"{TITLES[group]}: {label}" if len(groups) > 1 else label) for group, label in rows),
         heads=tuple(f"{part.capitalize()}, {name}" for part in PARTS for name in ("printed", *named)),
         words=tuple(words),
-        notes=(f"{first} of the first version.", *_whole(known)),
+        notes=(f"{first} in the first version of the paper.", *_whole(known)),
     )
 
 
 def _whole(known: Mapping[str, Tags]) -> Iterator[str]:
     if known:
-        yield "Print counts all of a part; ours are those in partitions, which leave out some cities and weather."
+        yield "The paper counts whole parts; ours are those in partitions, which leave out some cities and weather."
 
 
 def _partitions(bundles: Sequence[Bundle], known: Mapping[str, Tags]) -> Table:
@@ -163,7 +166,7 @@ def _partitions(bundles: Sequence[Bundle], known: Mapping[str, Tags]) -> Table:
         rows=tuple(Row(partition) for partition in PARTITIONS),
         heads=("Subset", *(f"Scenes, {name}" for name in ("printed", *named))),
         words=tuple(words),
-        notes=("Table 12 of the first version.", *_same(bundles, known)),
+        notes=("Table 12 in the first version of the paper.", *_same(bundles, known)),
     )
 
 

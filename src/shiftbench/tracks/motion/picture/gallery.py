@@ -35,7 +35,8 @@ KINDS = {
     "least_certain": ("Least certain", "the requests with the highest uncertainty, the highest first"),
     "confidently_wrong": (
         "Confidently wrong",
-        "of the quarter with the largest errors, requests no less certain than most, the most certain first",
+        "of the quarter of requests with the largest errors, those of at most the median uncertainty, the most certain "
+        "first",
     ),
 }
 MOST = 12
