@@ -162,8 +162,8 @@ def _scored(name: str, runs: Sequence[Run]) -> Table:
                 )
     letters = marks(value for row in cells for cell in row for value in cell.printed)
     caption = (
-        f"nDSC of {model} on men and women; print does not say whether of an ensemble. Patients of train need "
-        f"`shiftbench run lesions --with-train`. {ours(runs)}"
+        f"nDSC of {model} on men and women; the paper does not say whether of a single model or an ensemble. "
+        f"Patients of train need `shiftbench run lesions --with-train`. {ours(runs)}"
     )
     return Table(
         name, PAPER, f"Men and women ({model})", caption, "Who", tuple(rows), _heads("ndsc", "nDSC ↑", "%"),

@@ -216,7 +216,7 @@ def _measure_notes(task: str, cells: Sequence[Cell]) -> Iterator[str]:
     if task == "regression":
         yield (
             "EPKL (published) is the expected pairwise cross-entropy, which the published code calls EPKL; "
-            "EPKL (corrected) has the entropies taken away."
+            "EPKL (corrected) is that minus the entropies."
         )
     if any(value.turned for cell in cells for value in cell.printed):
         yield (
@@ -237,7 +237,7 @@ def _training_sets(runs: Sequence[Run]) -> Table:
         number="Table 12",
         paper=PAPERS["full"],
         title="Training sets of the experiments",
-        caption="What is trained on, what training is watched on, and which shift remains between them and evaluation.",
+        caption="The data of training and of early stopping, and the shift that remains between them and evaluation.",
         label="Experiment",
         rows=tuple(Row("", experiment=letter) for letter in EXPERIMENTS),
         heads=("Training set", "Development set", "Shift that remains", "Runs here"),
