@@ -22,6 +22,7 @@ from shiftbench.methods.column import METHOD as COLUMN
 from shiftbench.methods.combination import METHOD as COMBINATION
 from shiftbench.methods.constant import MEAN
 from shiftbench.pipeline import predict_table
+from shiftbench.report.front import screen
 from shiftbench.report.grids.listing import grids
 from shiftbench.report.text import csv
 from shiftbench.report.verdict import verdict
@@ -170,6 +171,8 @@ def test_tables_verdict_and_files_say_on_how_many_records():
     own = int((SOME & SHIFTED).sum())
     told = " ".join(verdict(report))
     assert f"By RMSE, “model” beats the baseline “raw” (on {own} of {SHIFTED.sum()} records) on shifted data." in told
+    (first,) = (each.text for each in screen.findings(report) if each.kind == "comparisons")
+    assert f"on shifted data, on {own} of {SHIFTED.sum()} records (95 % interval of the difference on common" in first
     for kind in ("answers", "joint"):
         note = next(grid for grid in grids(report) if grid.kind == kind).note
         assert f"compared where both have one: “raw” on {SOME.sum()} of {N} records (in-domain" in note

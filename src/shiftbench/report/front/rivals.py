@@ -34,23 +34,25 @@ def simpler(case: Case, front: System) -> Iterator[Finding]:
         text = f"Something simpler is as good: {which} has the same {case.title} {where}, {case.plain(other)}"
         yield Finding(f"{text}{_otherwise(case, front, other.system, None)}.", "comparisons")
         return
-    value = f"has {case.title} {case.plain(other)} {where}"
+    partly = [case.partly(score) for score in (other, mine)]
+    theirs, ours = ("," * bool(each) + each for each in partly)
+    value = f"has {case.title} {case.plain(other)} {where}{theirs}"
     better = f"No baseline is as good: the best, {name},"
     if len(baselines) == 1:
         better = f"The baseline {name} is not as good: it"
-    against = f"{which} {value} against {case.plain(mine)}"
+    against = f"{which} {value} against {case.plain(mine)}{ours}"
     text = {
         front.name: f"{better} {value}",
         other.system: f"Something simpler is better: {against}",
         None: f"Something simpler is as good, as far as one can tell: {against}",
     }[outcome.winner]
-    tested = _tested(case, outcome)
+    tested = _tested(case, outcome, " on common records" if any(partly) else "")
     yield Finding(f"{text}{tested}{_otherwise(case, front, other.system, outcome.winner)}.", "comparisons")
 
 
-def _tested(case: Case, outcome: Duel) -> str:
+def _tested(case: Case, outcome: Duel, among: str) -> str:
     """The paired test behind an outcome in brackets: the interval of the difference, if it is one of the headline
-    metric, and p; "" where only the intervals of the two scores are known."""
+    metric, and p; "" where only the intervals of the two scores are known. among: which records both answer."""
     found = outcome.comparison
     if found is None:
         return "" if outcome.sure else " (not tested)"
@@ -59,8 +61,9 @@ def _tested(case: Case, outcome: Duel) -> str:
     if found.metric == case.metric.name and outcome.winner is not None:
         digits = of_difference(case.digits())
         low, high = (found.low, found.high) if found.difference > 0 else (-found.high, -found.low)
-        ends = interval(case.report, low, high, digits, " of the difference")
-    words = [each for each in (ends, p) if each]
+        ends = interval(case.report, low, high, digits, f" of the difference{among}")
+    among = "" if ends else among
+    words = [each for each in (ends, f"{p}{among}" if p else "") if each]
     return f" ({'; '.join(words)})" if words else ""
 
 
