@@ -219,6 +219,16 @@ def test_systems_that_the_paper_lacks_follow_below_without_a_printed_value():
             assert not any("single" in name and "tabm" in name for name in names)
 
 
+def test_systems_that_lack_answers_are_told_with_the_records_that_they_are_scored_on():
+    report = made(systems=("likelihood_boosting", "mean"))
+    assert not any("gaps" in note for table in paper.tables([report]) for note in table.notes)
+    scores = tuple(replace(each, n=each.n - 9) if each.system == "mean" else each for each in report.scores)
+    for table in paper.tables([replace(report, scores=scores)]):
+        told = [note for note in table.notes if "gaps" in note]
+        assert len(told) == any(row.own == "mean" for row in table.rows)
+        assert all("“mean” on 151 of 160 records" in note for note in told)
+
+
 def test_published_and_corrected_epkl_stand_side_by_side():
     report = made()
     table = found(paper.tables([report]), "Table 11", "regression")[0]

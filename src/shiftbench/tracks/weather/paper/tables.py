@@ -10,6 +10,7 @@ import polars as pl
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import MISSING
+from shiftbench.report.grids.cells import gap_note
 from shiftbench.report.view import SPLITS
 from shiftbench.scores.score import Score
 from shiftbench.track import published
@@ -102,7 +103,7 @@ def _table(layout: Layout, runs: Sequence[Run], frame: pl.DataFrame) -> Table:
         cells=cells,
         task=task,
         experiment=CANONICAL,
-        notes=tuple(_notes(layout, runs, cells, letters)),
+        notes=(*_notes(layout, runs, cells, letters), *_gaps(lines, heads)),
         marks=letters,
     )
 
@@ -210,6 +211,16 @@ def _notes(
             yield f"{run.name} measures in {run.report.target_unit}, the paper in °C."
     meanings = published.flags()
     yield from (f"{letter} {meanings[flag]}." for flag, letter in letters.items())
+
+
+def _gaps(lines: Sequence[Line], heads: Sequence[Column]) -> Iterator[str]:
+    """On how many records the systems of each run are scored that lack answers, such as forecasts."""
+    splits = [*dict.fromkeys(column.dataset for column in heads)]
+    runs = {line.run.name: line.run for line in lines if line.run is not None}
+    for name, run in runs.items():
+        shown = [line.row.own for line in lines if line.run is run]
+        for note in gap_note(run.report, splits, [*dict.fromkeys(shown)]):
+            yield f"{name}: {note}" if len(runs) > 1 else note
 
 
 def _measure_notes(task: str, cells: Sequence[Cell]) -> Iterator[str]:
