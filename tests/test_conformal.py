@@ -322,9 +322,11 @@ def test_the_share_of_records_without_a_finite_interval_is_that_of_the_rule(rng)
     thresholds = RULES["weighted"].thresholds(Case(rng.random(50), 200, weights=(known, wanted)), 0.9)
     share = 100 * np.isinf(thresholds).mean()
     assert 0 < share < 100
-    told = conformal_notes._without_end(Ratio(known, wanted, 0.9, 0.0))
+    told = conformal_notes._without_end(Ratio(known, wanted, 0.9, 0.0), "intervals")
     assert told.startswith(f"{share:.3g} % of the records have no finite 90 % interval")
-    assert conformal_notes._without_end(Ratio(known, 0 * wanted, 0.9, 0.0)) == ""
+    assert conformal_notes._without_end(Ratio(known, 0 * wanted, 0.9, 0.0), "intervals") == ""
+    told = conformal_notes._without_end(Ratio(known, wanted, 0.9, 0.0), "sets")
+    assert told.startswith(f"{share:.3g} % of the records have 90 % sets of all classes")
 
 
 def test_records_that_are_alike_are_not_said_to_hardly_overlap(rng):

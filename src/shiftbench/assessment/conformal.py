@@ -12,7 +12,7 @@ from shiftbench.assessment.density_ratio import Ratio, ratio
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import ArrayError, counted
-from shiftbench.metrics.conformal import RULES, Case, Rule, fewest, means_of
+from shiftbench.metrics.conformal import RULES, Case, Rule, Sets, fewest, means_of
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.scores.grouping import coded
 from shiftbench.scores.ranking import Index
@@ -159,6 +159,11 @@ class _Known:
         """Systems with regions, by name."""
         return {each.system.name: each for each in self.every if each.regions is not None}
 
+    @property
+    def what(self) -> str:
+        """What conformal regions are here: intervals, or sets of classes."""
+        return "sets" if any(isinstance(each.regions, Sets) for each in self.every) else "intervals"
+
     def notes(self) -> list[str]:
         """A note if there are too few records for finite intervals at some level."""
         count = int(self.member.sum())
@@ -166,8 +171,8 @@ class _Known:
             return []
         needed = ", ".join(f"{fewest(level):,} for {100 * level:g} %" for level in LEVELS)
         return [
-            f"conformal intervals need at least {needed} calibration records{self.among}, found {count:,}: those "
-            "of higher levels are infinite"
+            f"conformal {self.what} need at least {needed} calibration records{self.among}, found {count:,}: those "
+            f"of higher levels are {'of all classes' if self.what == 'sets' else 'infinite'}"
         ]
 
     def separations(self) -> list[Separation]:
@@ -181,7 +186,7 @@ class _Known:
         sides = _sides(records)
         ratios = {side: self._ratio(records, member) for side, member in sides.items()}
         column, notes = self.column(records)
-        return _Beside(records, sides, ratios, column), [*notes, *_notes(records, ratios, self.advice)]
+        return _Beside(records, sides, ratios, column), [*notes, *_notes(records, ratios, self.advice, self.what)]
 
     def _ratio(self, records: Records, member: Flags) -> Ratio | None:
         if self.records.source is None or records.source is None:
@@ -208,30 +213,31 @@ class _Known:
         left = open_of[best]
         if left.mean() > 0.5:
             return "", [
-                f"{records.prefix}conformal intervals by group are left out: most records are in groups of fewer than "
-                f"{LEAST} calibration records, whatever the column"
+                f"{records.prefix}conformal {self.what} by group are left out: most records are in groups of fewer "
+                f"than {LEAST} calibration records, whatever the column"
             ]
         if not left.any():
             return best, []
         names, sizes = np.unique(records.slices[best][left], return_counts=True)
+        endless = "conformal sets of all classes" if self.what == "sets" else "infinite conformal intervals"
         sizes_text = listed(dict(zip(names.tolist(), sizes.tolist(), strict=True)))
         return best, [
-            f"{records.prefix}groups of {best} with fewer than {LEAST} calibration records{self.among} have infinite "
-            f"conformal intervals by group; how many scored records they have: {sizes_text}"
+            f"{records.prefix}groups of {best} with fewer than {LEAST} calibration records{self.among} have {endless} "
+            f"by group; how many scored records they have: {sizes_text}"
         ]
 
 
-def _notes(records: Records, ratios: Mapping[str, Ratio | None], advice: str) -> list[str]:
+def _notes(records: Records, ratios: Mapping[str, Ratio | None], advice: str, what: str) -> list[str]:
     """Notes on weights that are missing or that rest on few records."""
     if all(each is None for each in ratios.values()):
         return [
-            "conformal intervals weighted for the shift are left out: expected features, columns that calibration and "
+            f"conformal {what} weighted for the shift are left out: expected features, columns that calibration and "
             "scored records share (in Python: of `table`), found none"
         ]
     return [
-        f"{records.split}, {WHERE[side]}: conformal intervals weighted for the shift rest on {each.effective:,.0f} "
-        f"effective of {len(each.known):,} calibration records{_overlap(each)}: {_without_end(each)}they may miss "
-        f"their level{advice}"
+        f"{records.split}, {WHERE[side]}: conformal {what} weighted for the shift rest on {each.effective:,.0f} "
+        f"effective of {len(each.known):,} calibration records{_overlap(each)}: {_without_end(each, what)}they may "
+        f"miss their level{advice}"
         for side, each in ratios.items()
         if each is not None and (each.effective < min(FEW_EFFECTIVE, 0.5 * len(each.known)) or each.roc_auc > APART)
     ]
@@ -244,11 +250,13 @@ def _overlap(ratio: Ratio) -> str:
     return f", and the two hardly overlap (a classifier tells them apart with a ROC-AUC of {100 * ratio.roc_auc:.0f} %)"
 
 
-def _without_end(ratio: Ratio) -> str:
+def _without_end(ratio: Ratio, what: str) -> str:
     """The share of the records whose own weight is so large that no calibration record ends their interval."""
     open_ended = ratio.wanted * NOMINAL > ratio.known.sum() * (1 - NOMINAL)
     share = 100 * float(open_ended.mean())
-    return f"{share:.3g} % of the records have no finite {100 * NOMINAL:g} % interval, and " if share else ""
+    level = f"{100 * NOMINAL:g} %"
+    endless = f"{level} sets of all classes" if what == "sets" else f"no finite {level} interval"
+    return f"{share:.3g} % of the records have {endless}, and " if share else ""
 
 
 def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:
