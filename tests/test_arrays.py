@@ -139,7 +139,7 @@ UNMATCHED = {
     ),
     "numbered columns": (
         {"table": lambda t: t[["city", "y"]].set_axis([0, 1], axis=1)},
-        r"found 0 \(2 of 2 names are no text\). Use table.columns = table.columns.map\(str\).",
+        r"found 0 \(2 of 2 names are not text\). Use table.columns = table.columns.map\(str\).",
     ),
     "columns of another index": (
         {"table": lambda t: t[["city", "y"]].reset_index(drop=True)},
@@ -177,7 +177,7 @@ def test_predictions_that_do_not_fit_the_targets_are_refused(table):
         ({"": ensemble}, "predictions: expected names of 1 to 1,000 characters, found ''"),
         ({"a" * 2000: ensemble}, "predictions: expected names of 1 to 1,000 characters, found one of 2,000"),
         ({"a\ud800": ensemble}, r"predictions: expected names in Unicode, found half a character in 'a\\ud800'"),
-        ({1: ensemble, 2: ensemble}, r"found 1 \(2 of 2 names are no text\). Write names as text."),
+        ({1: ensemble, 2: ensemble}, r"found 1 \(2 of 2 names are not text\). Write names as text."),
         ({"a": ensemble, "a ": ensemble}, "expected names that differ in more than blanks, found 'a' and 'a '. Rename"),
         ([ensemble, ensemble], "found a list of 2. Give a dict of names to predictions"),
         ({"a": ensemble.select(slice(9))}, "predictions 'a': expected 240 records like the targets, found 9"),

@@ -171,7 +171,7 @@ def _require_names(what: str, named: Collection[Any], advice: str = "Write names
     names = [name for name in named if isinstance(name, str)]
     problems = []
     if odd := [name for name in named if not isinstance(name, str)]:
-        found = f"{quoted(odd[0])} ({len(odd):,} of {len(named):,} names are no text)"
+        found = f"{quoted(odd[0])} ({len(odd):,} of {len(named):,} names are not text)"
         problems.append(f"{what}: expected names that are text, found {found}. {advice}")
     if odd := [name for name in names if not name.strip() or len(name) > LONGEST_TEXT]:
         shown = f"one of {len(odd[0]):,}" if odd[0].strip() else quoted(odd[0])

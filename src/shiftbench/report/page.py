@@ -65,9 +65,6 @@ SPELLED = {
     "nll": "NLL",
     " cnll": ", cNLL",
     " weighted ade": ", weightedADE",
-    " rip bc": ", RIP-BC",
-    " rip dim": ", RIP-DIM",
-    " others": ", others",
     "dsc": "DSC",
     "ndsc": "nDSC",
     " dev": ", development",
@@ -144,8 +141,9 @@ def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], picture
 
 
 def _spelled(name: str) -> str:
-    """The name of a picture's file as words: Synthetic degradation, R-AUC."""
-    text = name.replace("_", " ").capitalize()
+    """The name of a picture's file as words: Synthetic degradation, R-AUC. Proper names keep their capitals."""
+    text = name.replace("_", " ")
+    text = text[:1].upper() + text[1:]
     for words, title in SPELLED.items():
         text = re.sub(rf"\b{words}\b", title, text, flags=re.IGNORECASE)
     return _bound(text)

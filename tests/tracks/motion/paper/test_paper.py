@@ -323,7 +323,7 @@ def test_tables_can_be_written_and_shown(tmp_path: Path):
     assert written["markdown"].read_text("utf-8").startswith("# The vehicle motion tables of Shifts 1.0")
     frame = pl.read_csv(written["csv"], infer_schema=False)
     assert frame.filter(pl.col("ours").is_not_null() & pl.col("printed").is_not_null()).height > 200
-    assert {path.name for path in written["figures"].glob("*.png")} == {"tags.png", "by_members_eval_rip_bc.png"}
+    assert {path.name for path in written["figures"].glob("*.png")} == {"tags.png", "by_members_eval_RIP-BC.png"}
     console = Console(file=io.StringIO(), width=140)
     console.print(paper.PAPER.shown([report]))
     assert "Table 21" in console.file.getvalue()
@@ -333,7 +333,7 @@ def test_retention_is_drawn_by_backbone(tmp_path: Path):
     small = _only(made.run(tags=False), split="eval", systems={"BC", "vector"})
     only_f1 = replace(small, curves=tuple(curve for curve in small.curves if curve.kind == "f1_retention"))
     names = {path.stem for path in paper.figures([only_f1], tmp_path) if path.suffix == ".png"}
-    assert names == {"f1_retention_eval_cnll_rip_bc", "f1_retention_eval_cnll_others"}
+    assert names == {"f1_retention_eval_cnll_RIP-BC", "f1_retention_eval_cnll_others"}
 
 
 def test_labels_of_facets_are_those_of_the_schema():

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 AGGREGATIONS = ("MA", "LQ", "UQ", "WCM", "BCM")
 OTHERS = "others"
-FILES = {"RIP-BC": "rip_bc", "RIP-DIM": "rip_dim", OTHERS: OTHERS}
 SHOWN = ("weighted_ade", "cnll", "r_auc_cnll", "f1_auc_cnll", "roc_auc")  # by K and aggregation, as print names them
 TABLES = {"weighted_ade": "Table 20", "cnll": "Table 20"}  # all others: Table 21
 STEP = 0.09  # between two aggregations at one K
@@ -83,14 +82,14 @@ def _drawn(bundle: Bundle) -> Iterator[tuple[str, Figure | Drawing]]:
     entries = {task: entry for task in ERRORS if (entry := bundle.report(task))}
     for task, entry in entries.items():
         titled = replace(entry, name=f"{bundle.name}, {ERRORS[task].title}")
-        for backbone, file in FILES.items():
+        for backbone in (*BACKBONES, OTHERS):
             for name, figure in drawing.retention([titled], shown=partial(_of, backbone=backbone)):
-                yield f"{name}_{task}_{file}", figure
+                yield f"{name}_{task}_{backbone}", figure
     for split in dict.fromkeys(split for entry in bundle.runs for split in entry.report.splits):
         for backbone in BACKBONES:
             drawn = _by_members(bundle, split, backbone)
             if drawn is not None:
-                yield f"by_members_{split}_{FILES[backbone]}", drawn
+                yield f"by_members_{split}_{backbone}", drawn
     if found := facets.tags(bundle):
         yield "tags", _tags(bundle, found)
 
