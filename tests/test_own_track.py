@@ -35,15 +35,16 @@ class Own:
         self.commands, self.site, self.folder = commands, site, folder
 
     def run(self, *words: object) -> str:
-        """What a command prints."""
-        done = self.commands.run(*words, folder=self.folder, path=[self.site])
+        """What a command prints; only `show` draws its picture, which the others would draw alike."""
+        small = words[0] != "show"
+        done = self.commands.run(*words, folder=self.folder, path=[self.site], small=small)
         assert done.returncode == 0, done.stderr
         assert "warning" not in done.stderr, done.stderr  # of slow commands it also holds how far they are
         return done.stdout
 
     def refused(self, *words: object) -> str:
         """What a command says that ends with exit code 2."""
-        done = self.commands.run(*words, folder=self.folder, path=[self.site])
+        done = self.commands.run(*words, folder=self.folder, path=[self.site], small=True)
         assert done.returncode == 2, done.stderr
         return " ".join(done.stderr.split())
 
