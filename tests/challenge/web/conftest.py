@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from .hosted import Hosted
 from .world import World, build, copied
 
 
@@ -17,3 +18,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture
 def own_world(world: World, tmp_path: Path) -> World:
     return copied(world, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def hosted_once(tmp_path_factory: pytest.TempPathFactory) -> Hosted:
+    """A challenge whose submissions are scored, to be copied."""
+    return Hosted(tmp_path_factory.mktemp("hosted"))

@@ -20,17 +20,26 @@ API = "/api/v1/boards/main/evaluation"
 PAGES = ("/boards/main/results?phase=evaluation", "/boards/main?phase=evaluation")
 
 
-@pytest.fixture
-def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
-    """A phase with two teams and a reference, concluded; rankings are made in this process."""
+@pytest.fixture(autouse=True)
+def _rankings_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "_child", lambda call, *arguments: call(*arguments))
-    made = Hosted(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def concluded(hosted_once: Hosted, tmp_path_factory: pytest.TempPathFactory) -> Hosted:
+    made = hosted_once.copied(tmp_path_factory.mktemp("concluded"))
     entry = made.server.ledger.submission(made.numbers["evaluation"][0])
     file = (entry.name, entry.size)
     made.server.ledger.reference("main", HIDDEN, "Mean", file=file, sha256=entry.sha256)
     assert made.worker.step()
-    made.conclude()
+    made.conclude()  # the ranking of this one is made in a process of its own
     return made
+
+
+@pytest.fixture
+def hosted(concluded: Hosted, tmp_path: Path) -> Hosted:
+    """A phase with two teams and a reference, concluded; rankings are made in this process."""
+    return concluded.copied(tmp_path)
 
 
 def labels(hosted: Hosted) -> str:

@@ -14,12 +14,12 @@ from .hosted import HIDDEN, Hosted
 
 
 @pytest.fixture
-def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
+def hosted(hosted_once: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     """Reports are built in this process, from few replicates: of whom they tell is the same."""
     monkeypatch.setattr(results, "_child", lambda call, *arguments: call(*arguments))
     small_presets.few_replicates(monkeypatch)
     small_presets.blank_pictures(monkeypatch)
-    return Hosted(tmp_path)
+    return hosted_once.copied(tmp_path)
 
 
 def read(hosted: Hosted) -> tuple[dict[tuple[str, str], str], list[str]]:
