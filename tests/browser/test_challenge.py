@@ -24,7 +24,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import shiftbench
-from shiftbench.challenge import definition
+from shiftbench.challenge import client, definition
 from shiftbench.tracks.lesions import nifti
 from shiftbench.tracks.motion.scenes.scene import read_scene
 from shiftbench.tracks.motion.schema import FUTURE, HZ, PAST
@@ -35,7 +35,7 @@ PATIENCE = 300_000  # ms, on a busy machine
 PASSWORD = "correct horse battery"
 TEAMS = ("Page", "Terminal", "Hospital")
 NWS = """
-table = "{shared}/data/weather/nws_next_day.csv.gz"
+table = "nws.parquet"
 target = "obs_high_c"
 threshold = 1.0
 clusters = ["city", "state"]
@@ -118,7 +118,9 @@ KINDS = {
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.needs_shared] * (name == "nws")) for name in KINDS])
 def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
     if request.param == "nws":
-        (tmp_path / "nws.toml").write_text(NWS.format(shared=request.getfixturevalue("shared")))
+        (tmp_path / "nws.toml").write_text(NWS)
+        whole = pl.read_csv(request.getfixturevalue("shared") / "data/weather/nws_next_day.csv.gz")
+        whole.gather_every(8).write_parquet(tmp_path / "nws.parquet")  # all places, and a day in eight of each
     return KINDS[request.param]
 
 
@@ -202,6 +204,7 @@ def command(folder: Path, *words: object) -> str:
     """What a command says, in process; it ends well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "xdg"))
+        patch.setattr(client, "POLLS_S", (0.1,))
         done = run_in(folder, *words)
     assert done.code == 0, done.out + done.err
     return done.out
@@ -339,10 +342,11 @@ def concluded(host: Page, visitor: Page, served: Served) -> None:
     host.goto(f"{served.address}/sign-in?next=/desk/phases")
     entered(host, "host@example.org", "Sign in")
     host.locator('form[action="/desk/phases/main/evaluation/conclude"] button').click()
-    end = time.monotonic() + PATIENCE / 1000
-    while not host.get_by_role("link", name="final results").count() and time.monotonic() < end:
-        host.wait_for_timeout(250)
-        host.goto(f"{served.address}/desk/phases")
+    end, results = time.monotonic() + PATIENCE / 1000, f"{served.address}/api/v1/boards/main/evaluation/results"
+    while not visitor.request.get(results).ok and time.monotonic() < end:
+        visitor.wait_for_timeout(100)
+    host.goto(f"{served.address}/desk/phases")
+    expect(host.get_by_role("link", name="final results")).to_be_visible()
     visitor.goto(f"{served.address}/boards/main/results?phase=evaluation")
     found = ranked(visitor)
     assert sorted(found) == sorted(TEAMS)
