@@ -14,6 +14,8 @@ from shiftbench.scores.ranking import Index
 from shiftbench.scores.resampling.statistic import Ranked, product, summed
 
 STRETCHES = 256  # of the ranks, at whose middles derivatives are taken
+FEWEST_DENSE = 32
+LEAST_DENSE = 0.5  # the share of cells with records from which a table of all cells is faster
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Slopes:
 
     Influences change slowly with the rank, so records are merged by unit and by stretch: a 256th of the records,
     consecutive in rank, or a whole tie group if that is longer. Few cells remain, so a standard error costs little
-    compared with its score.
+    compared with its score. Where most units have records in most stretches, cells are kept as a table [stretches, U]
+    with zeros, whose sums are the same to the bit and take a third of the time.
 
     Args:
         errors, good: [n] in rank order. ranked: of the same records.
@@ -72,9 +75,19 @@ class Slopes:
         self.starts = np.flatnonzero(np.diff(stretch, prepend=-1))
         self.lengths = np.diff(self.starts, append=len(cells))
         self.units = units
-        self.sizes = np.bincount(cell).astype(np.float64)
-        self.errors = summed(cell, errors, len(cells))
-        self.good = None if good is None else summed(cell, good, len(cells))
+        self._cells = [np.bincount(cell).astype(np.float64), summed(cell, errors, len(cells))]
+        if good is not None:
+            self._cells.append(summed(cell, good, len(cells)))
+        shape = (len(self.starts), units)
+        # Sums over few units would be pairwise.
+        self.dense = units >= FEWEST_DENSE and len(cells) >= LEAST_DENSE * math.prod(shape)
+        tables = self._cells
+        if self.dense:
+            tables = [np.zeros(shape) for _ in self._cells]
+            for table, values in zip(tables, self._cells, strict=True):
+                table[np.repeat(np.arange(len(self.starts)), self.lengths), self.unit] = values
+        self.sizes, self.errors, *goods = tables
+        self.good = goods[0] if goods else None
         self.unit_sizes = self._by_unit(self.sizes)
         self.unit_errors = self._by_unit(self.errors)
         self.unit_good = None if self.good is None else self._by_unit(self.good)
@@ -82,17 +95,16 @@ class Slopes:
     def draw(self, counts: Vector) -> Draw:
         """A replicate by stretches."""
         weights = counts[self.unit]
-        copies = np.add.reduceat(weights * self.sizes, self.starts)
-        sums = np.add.reduceat(weights * self.errors, self.starts)
-        good = None if self.good is None else np.add.reduceat(weights * self.good, self.starts)
-        return Draw(copies, np.cumsum(copies), sums, good)
+        copies, sums, *goods = (np.add.reduceat(weights * values, self.starts) for values in self._cells)
+        return Draw(copies, np.cumsum(copies), sums, goods[0] if goods else None)
 
     def _spread(self, values: Vector) -> Vector:
         """A value per stretch repeated for each of its cells."""
-        return np.repeat(values, self.lengths)
+        return values[:, None] if self.dense else np.repeat(values, self.lengths)
 
     def _by_unit(self, values: Vector) -> Vector:
-        return summed(self.unit, values, self.units)
+        """Sums of the cells of a unit; in both forms from the first stretch on."""
+        return values.sum(axis=0) if self.dense else summed(self.unit, values, self.units)
 
     def mean(self, draw: Draw) -> Vector:
         """The slope of the mean error."""
