@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import shiftbench
+from shiftbench.assessment.assess import Options
 from shiftbench.errors import FewClustersWarning, SettingsError
 from shiftbench.scores import retention
 from shiftbench.scores.intervals import KINDS, Bootstrap, Settings, bootstrap, wilson
@@ -223,7 +224,7 @@ def test_a_rejection_ratio_has_an_interval_in_sight_where_one_cluster_outweighs_
         errors, resampler = np.exp(known) * rng.chisquare(1, len(cluster)), Resampler(len(cluster), clusters=cluster)
         ranked = Ranked.of(Ranking.of(known), resampler.unit, resampler.units)
         statistic = Retention(errors, None, ranked, rule="published", rejection=True)
-        settings = Settings(replicates=199, kind="studentised", seed=seed)
+        settings = Settings(replicates=99, kind="studentised", seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewClustersWarning)
             made = bootstrap(
@@ -280,7 +281,7 @@ def test_intervals_of_rare_errors_cover_as_they_should(both):
     for seed in range(200):
         alike = rng.random(40)[cluster] < 0.02
         wrong = np.where(rng.random(200) < both, alike, rng.random(200) < 0.02)
-        settings = Settings(replicates=60, kind="studentised", seed=seed)
+        settings = Settings(replicates=39, kind="studentised", seed=seed)
         statistic = mean_of(wrong.astype(float), resampler)
         made = bootstrap([statistic], resampler, settings, scales=[scale_between(0.0, 1.0)], effective=[40.0])
         low, high = np.ravel(made.intervals())
@@ -317,7 +318,7 @@ def test_a_dozen_wild_clusters_have_no_interval_out_of_sight():
         cluster = np.repeat(np.arange(12), np.maximum(1, np.round(12 * np.exp(rng.normal(-0.5, 1.0, 12)))).astype(int))
         errors = rng.standard_t(3, len(cluster)) ** 2 * np.exp(rng.normal(0.0, 1.0, 12))[cluster]
         resampler = Resampler(len(cluster), clusters=cluster)
-        settings, log = Settings(replicates=199, kind="studentised", seed=seed), [scale_between(0.0, math.inf)]
+        settings, log = Settings(replicates=99, kind="studentised", seed=seed), [scale_between(0.0, math.inf)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewClustersWarning)
             made = bootstrap([mean_of(errors, resampler)], resampler, settings, scales=log)
@@ -467,7 +468,7 @@ def test_p_values_are_uniform_where_there_is_no_difference():
         resampler = Resampler(len(clusters), clusters=clusters)
         hard = np.exp(rng.normal(0.0, 0.4, 40))[clusters]
         systems = [mean_of(hard * rng.gamma(4.0, size=len(clusters)), resampler) for _ in range(2)]
-        result = bootstrap(systems, resampler, Settings(replicates=99, kind="studentised", seed=seed))
+        result = bootstrap(systems, resampler, Settings(replicates=39, kind="studentised", seed=seed))
         found.append([float(replace(result, kind=kind).difference(0)[3][0]) for kind in ("studentised", "percentile")])
     for p_values in np.array(found).T:
         assert stats.kstest(p_values, "uniform").pvalue > 0.01
@@ -482,7 +483,7 @@ def test_p_values_by_record_are_too_small_where_records_of_a_cluster_resemble_ea
         systems_errors = (rng.chisquare(1, 30)[clusters] + rng.chisquare(1, len(clusters)) for _ in range(2))
         resampler = Resampler(len(clusters))
         systems = [mean_of(errors, resampler) for errors in systems_errors]
-        result = bootstrap(systems, resampler, Settings(replicates=99, kind="percentile", seed=seed))
+        result = bootstrap(systems, resampler, Settings(replicates=39, kind="percentile", seed=seed))
         found.append(float(result.difference(0)[3][0]))
     assert np.mean(np.array(found) <= 0.05) > 0.3
 
@@ -500,7 +501,7 @@ def heteroscedastic(clusters: int, rng: np.random.Generator) -> tuple[np.ndarray
 
 
 def missed_by(truth: np.ndarray, systems: list[Statistic], resampler: Resampler, kind: str, seed: int) -> np.ndarray:
-    low, high = bootstrap(systems, resampler, Settings(replicates=79, kind=kind, seed=seed)).intervals()
+    low, high = bootstrap(systems, resampler, Settings(replicates=39, kind=kind, seed=seed)).intervals()
     return (truth < low[0]) | (truth > high[0])
 
 
@@ -541,7 +542,7 @@ def test_the_interval_of_shifted_over_in_domain_covers_as_it_should_and_tells_mo
         errors, shifted, day = heavy(rng, 50, both_sides=both_sides)
         resampler = Resampler(len(day), clusters=day, strata=shifted.astype(int))
         sides = [Means(("m",), errors[s][None], resampler.unit[s], resampler.units) for s in (shifted, ~shifted)]
-        settings = Settings(replicates=99, kind="studentised", seed=seed)
+        settings = Settings(replicates=39, kind="studentised", seed=seed)
         made = bootstrap([Ratio("ratio", *sides)], resampler, settings, units=[25], scales=scale)
         low, high = np.ravel(made.intervals())
         held.append(low <= 2.0 <= high)
@@ -598,7 +599,7 @@ def test_few_unequal_clusters_of_heavy_tailed_errors_are_covered_far_better_than
         errors, _, day = heavy(rng, 25, both_sides=True)
         resampler = Resampler(len(day), clusters=day)
         half = errors / np.where(np.arange(len(day)) % 2 == 1, 2.0, 1.0)  # of mean exp(0.245)
-        settings = Settings(replicates=99, kind="studentised", seed=seed)
+        settings = Settings(replicates=39, kind="studentised", seed=seed)
         made = bootstrap([mean_of(half, resampler)], resampler, settings, scales=[scale_between(0.0, math.inf)])
         for kind, found in (("studentised", studentised), ("percentile", percentile)):
             low, high = np.ravel(replace(made, kind=kind).intervals())
@@ -719,11 +720,14 @@ def test_retention_statistics_observe_the_public_scores(rng):
     assert scores["f1_auc"] == pytest.approx(retention.f1_auc(errors, uncertainty, threshold=1.0))
 
 
+FEW = Options(intervals=Settings(replicates=100))
+
+
 def test_errors_of_0_and_1_are_shares_also_without_the_answers_behind_them() -> None:
     rng = np.random.default_rng(0)
     shifted = np.arange(120) >= 60
     errors = np.where(shifted, rng.random(120) < 0.3, 0).astype(float)
-    report = shiftbench.assess(errors, rng.random(120), shifted=shifted, threshold=0.5)
+    report = shiftbench.assess(errors, rng.random(120), shifted=shifted, threshold=0.5, options=FEW)
     for subset in ("in", "shifted", "full"):
         mean = report.score("mean_error", system="model", split="all", subset=subset)
         good = report.score("acceptable", system="model", split="all", subset=subset)
@@ -733,7 +737,7 @@ def test_errors_of_0_and_1_are_shares_also_without_the_answers_behind_them() -> 
 @pytest.mark.parametrize("metric", ["f1_auc", "f1_at_95"])
 def test_f1_of_errors_that_are_all_acceptable_has_no_interval(metric: str) -> None:
     rng = np.random.default_rng(0)
-    report = shiftbench.assess(np.zeros(40), rng.random(40), threshold=0.5)
+    report = shiftbench.assess(np.zeros(40), rng.random(40), threshold=0.5, options=FEW)
     score = report.score(metric, system="model", split="all", subset="full")
     assert (score.low, score.high, score.no_interval) == (None, None, "too little variation")
 
@@ -741,6 +745,6 @@ def test_f1_of_errors_that_are_all_acceptable_has_no_interval(metric: str) -> No
 def test_a_constant_uncertainty_detects_no_shift_for_certain() -> None:
     rng = np.random.default_rng(0)
     with pytest.warns(shiftbench.errors.ShiftbenchWarning, match="ranks nothing"):
-        report = shiftbench.assess(rng.random(60), np.ones(60), shifted=np.arange(60) >= 30)
+        report = shiftbench.assess(rng.random(60), np.ones(60), shifted=np.arange(60) >= 30, options=FEW)
     score = report.score("roc_auc", system="model", split="all", subset="full")
     assert (score.value, score.low, score.high) == (0.5, 0.5, 0.5)
