@@ -93,11 +93,14 @@ def test_a_chain_of_likenesses_lifts_no_system_that_is_found_worse(report):
     assert found["s8"] == 9
 
 
-def test_bold_and_verdict_name_the_systems_of_rank_one(report):
+def test_bold_and_verdict_name_systems_of_rank_one(report):
     first = {rank.system for rank in report.ranks if (rank.subset, rank.metric) == ("full", "rmse") and rank.rank == 1}
     (grid,) = (grid for grid in grids(report) if grid.kind == "answers")
     (place,) = (k for k, c in enumerate(grid.columns) if (c.group, c.title) == ("RMSE ↓", "Full"))
-    assert {row.label for row in grid.rows if row.cells[place].best} == first
+    bold = {row.label for row in grid.rows if row.cells[place].best}
+    mine = {name: report.score("rmse", system=name, split="all", subset="full") for name in first}
+    top = min(mine.values(), key=lambda score: score.value)
+    assert bold == {name for name, score in mine.items() if score.value <= top.high}
     for subset, words in (("in", "in-domain"), ("shifted", "on shifted data")):
         here = [rank.system for rank in report.ranks if (rank.subset, rank.metric, rank.rank) == (subset, "rmse", 1)]
         (told,) = (

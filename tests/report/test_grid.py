@@ -75,9 +75,27 @@ def bold(report) -> list[str]:
     return [row.label for row in grid.rows if cell_of(grid, row.label, "RMSE", "Shifted").best]
 
 
-def test_bold_are_the_systems_of_rank_one_and_no_others():
-    assert bold(ranked(1, 3, 5, 1, 4)) == ["boosting", "fc24_high_c"]
-    assert bold(ranked(1, 1, 1, 1, 1)) == ["boosting", "deep_ensemble", "mean", "fc24_high_c", "persistence"]
+def valued(report, **values: float):
+    """The report with other RMSEs on shifted data; all have the interval of ±1."""
+    found = tuple(
+        replace(each, value=values[each.system], low=values[each.system] - 1, high=values[each.system] + 1)
+        if (each.split, each.subset, each.metric) == ("eval", "shifted", "rmse") and each.system in values
+        else each
+        for each in report.scores
+    )
+    return replace(report, scores=found)
+
+
+def test_bold_is_the_best_value_and_those_of_rank_one_within_its_interval():
+    values = {"boosting": 2.0, "deep_ensemble": 2.9, "mean": 9.0, "fc24_high_c": 2.5, "persistence": 3.1}
+    assert bold(valued(ranked(1, 1, 1, 1, 1), **values)) == ["boosting", "deep_ensemble", "fc24_high_c"]
+    assert bold(valued(ranked(1, 2, 1, 1, 1), **values)) == ["boosting", "fc24_high_c"]
+    assert bold(valued(ranked(2, 3, 4, 1, 1), **values)) == ["fc24_high_c", "persistence"]
+
+
+def test_a_system_far_worse_is_not_bold_where_no_test_tells_it_from_the_best():
+    report = valued(ranked(1, 1, 1, 1, 1), boosting=24.0, deep_ensemble=50, mean=236.0, fc24_high_c=60, persistence=70)
+    assert bold(report) == ["boosting"]
 
 
 def scored(*ends: tuple[float, float | None, float | None]):
@@ -100,7 +118,7 @@ def test_what_is_bold_is_told_where_anything_is():
     for made, told in ((report, True), (few, False), (replace(report, ranks=()), False)):
         for kind, split in (("answers", "eval"), ("splits", "")):
             grid = grid_of(made, kind, split)
-            assert ("Bold: rank 1" in grid.note) is told
+            assert ("Bold: the best value" in grid.note) is told
             assert any(cell.best for row in grid.rows for cell in row.cells) is told
 
 

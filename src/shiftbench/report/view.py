@@ -343,7 +343,7 @@ def _ends(score: Score) -> tuple[float, float]:
 
 
 def best(report: Report, scores: Sequence[Score]) -> set[str]:
-    """The systems of rank 1 among these scores of one split, subset and metric: shown in bold.
+    """The systems of rank 1 among these scores of one split, subset and metric.
 
     No adjusted paired test finds any system better than one of these. A score without a test (of single models,
     without intervals, or with too few replicates for any test to find anything) is never among them.
@@ -355,3 +355,17 @@ def best(report: Report, scores: Sequence[Score]) -> set[str]:
         entry.system for entry in report.ranks if (entry.split, entry.subset, entry.metric) == place and entry.rank == 1
     }
     return first & {score.system for score in scores}
+
+
+def bold(report: Report, scores: Sequence[Score]) -> set[str]:
+    """The systems that tables show in bold: the best value of those of rank 1, and others of them within its interval.
+
+    Rank 1 alone would not do: with few clusters or replicates a test tells hardly any two systems apart.
+    """
+    first = best(report, scores)
+    mine = [score for score in scores if score.system in first and finite(score.value)]
+    if not mine:
+        return set()
+    top = (max if METRICS[mine[0].metric].better == "max" else min)(mine, key=lambda score: score.value)
+    low, high = _ends(top)
+    return {score.system for score in mine if low <= score.value <= high}

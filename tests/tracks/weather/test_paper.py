@@ -286,15 +286,21 @@ def test_without_a_test_nothing_is_bold():
     assert "Bold" not in text
 
 
-def test_the_systems_of_rank_one_in_their_run_are_bold():
+def test_the_best_and_those_of_rank_one_within_its_interval_are_bold():
     ranks = [Rank("eval", "in", "rmse", name, rank) for name, rank in zip(PAPER, (1, 1, 3, 3), strict=True)]
     report = made()
     many = {**report.recipe, "intervals": {**report.recipe["intervals"], "replicates": 1000}}  # enough for tests
     report = replace(report, recipe=many, ranks=tuple(ranks))
+    place = {"split": "eval", "subset": "in"}
+    first, second = (report.score("rmse", system=name, **place) for name in [*PAPER][:2])
+    assert not min(first, second, key=lambda one: one.value).high >= max(first.value, second.value)
     marked, text, number = bold(report)
+    assert len(marked) == 1  # the other one is far worse, though it has rank 1
+    scores = [replace(each, low=0.0, high=1e9) if each in (first, second) else each for each in report.scores]
+    marked, text, number = bold(replace(report, scores=tuple(scores)))
     assert marked == {"CatBoost ensemble", "FT-Transformer ensemble"}
     assert f"**{number}**" in text
-    assert "Bold: rank 1" in text
+    assert "Bold: the best value" in text
 
 
 def test_measures_and_training_sets_have_no_test_and_no_bold():

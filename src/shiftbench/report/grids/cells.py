@@ -13,7 +13,10 @@ from shiftbench.scores.metric import Metric
 from shiftbench.scores.score import SUBSETS, Score, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
-BOLD = "Bold: rank 1, that is, no adjusted paired test finds a system better; scores without a test are never bold."
+BOLD = (
+    "Bold: the best value, and those within its interval that no adjusted paired test finds worse; scores without a "
+    "test are never bold."
+)
 NO_INTERVAL = "†"
 
 

@@ -12,7 +12,7 @@ from shiftbench.report.grid import NONE, Cell, Column, Grid, Row
 from shiftbench.report.grids.cells import gap_note, heading, score_cell, signs, system_row, table_of
 from shiftbench.report.grids.measures import capital
 from shiftbench.report.view import (
-    best,
+    bold,
     clean,
     enough,
     headline_metric,
@@ -62,7 +62,7 @@ def of_kind(report: Report, split: str, kind: str) -> Grid:
         mine = [score for key, score in chosen.items() if (key[1], key[3]) == (split, metric.name)]
         for subset in subsets_of(mine):
             here = {score.system: score for score in mine if score.subset == subset}
-            leaders = best(report, list(here.values()))
+            leaders = bold(report, list(here.values()))
             columns.append(Column(SUBSETS[subset], heading(metric, digits, report)))
             cells.append([score_cell(digits, here.get(name), leaders=leaders) for name in names])
     kept = [place for place in range(len(names)) if any(column[place] != NONE for column in cells)]
@@ -145,7 +145,7 @@ def by_split(report: Report) -> Grid:
             here = {name: chosen.get((name, split, "full", metric.name)) for name in names}
             there = [score for score in here.values() if score is not None]
             if there:
-                leaders = best(report, there)
+                leaders = bold(report, there)
                 columns.append(Column(capital(split_title(split)), heading(metric, digits, report)))
                 cells.append([score_cell(digits, here[name], leaders=leaders) for name in names])
     rows = [system_row(system, [column[place] for column in cells]) for place, system in enumerate(report.systems)]

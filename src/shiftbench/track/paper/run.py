@@ -9,13 +9,13 @@ from typing import Any, ClassVar, TypeVar
 
 from shiftbench.errors import TableError
 from shiftbench.report.content import Report
-from shiftbench.report.view import best, clean, enough
+from shiftbench.report.view import bold, clean, enough
 from shiftbench.scores.score import Curve, Score, System
 
 SINGLE = " (single)"
 BOLD = (
-    "Bold: rank 1, that is, no adjusted paired test finds another system of its run better; scores without a test, and "
-    "printed ones, are never bold."
+    "Bold: the best value of a run, and those within its interval that no adjusted paired test finds worse; scores "
+    "without a test, and printed ones, are never bold."
 )
 
 
@@ -175,12 +175,12 @@ def merged(runs: Sequence[Run]) -> Report:
 
 
 def leaders(column: Sequence[tuple[Run, Score] | None]) -> set[int]:
-    """The rows of a column that have rank 1 in their own report; see `view.best`."""
+    """The rows of a column that are bold in their own report; see `view.bold`."""
     found: set[int] = set()
     present = [(at, *entry) for at, entry in enumerate(column) if entry is not None]
     for run in {id(run): run for _, run, _ in present}.values():
         mine = [(at, score) for at, whose, score in present if whose is run]
-        first = best(run.report, [score for _, score in mine])
+        first = bold(run.report, [score for _, score in mine])
         found |= {at for at, score in mine if score.system in first}
     return found
 

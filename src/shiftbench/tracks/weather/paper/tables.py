@@ -181,7 +181,7 @@ def _readings(layout: Layout, frame: pl.DataFrame, paper_system: PaperSystem) ->
 
 
 def _leaders(layout: Layout, lines: Sequence[Line], scores: Sequence[Score | None]) -> set[int]:
-    """The rows of rank 1; no test compares the measures of a system, or training sets, with each other."""
+    """The rows in bold; no test compares the measures of a system, or training sets, with each other."""
     if layout.rows != "systems":
         return set()
     entries = zip(lines, scores, strict=True)
