@@ -72,15 +72,6 @@ def test_whoever_predicts_the_bytes_are_the_same_and_nothing_is_left(fitted, wor
     assert told == ([(done, 5, f"{done} of 5 parts") for done in range(1, 6)] if apart else [])
 
 
-@pytest.mark.parametrize("workers", [RAY], indirect=True, ids=["Ray"])
-def test_a_part_whose_worker_is_killed_is_predicted_by_another_with_the_same_bytes_and_nothing_is_left(fitted, workers):
-    before = sorted(fitted.iterdir())
-    found = predicted(fitted, most=200)
-    assert (fitted.parent / "killed").exists()
-    assert same(found, DYING.predict(ROWS, folder=fitted))
-    assert sorted(fitted.iterdir()) == before
-
-
 @pytest.mark.parametrize("workers", [ONE, SLURM], indirect=True, ids=["process", "Slurm"])
 def test_after_a_worker_was_killed_the_same_call_goes_on_with_what_is_missing(fitted, workers):
     with pytest.raises(ShiftbenchError, match=r"that its (process|task) had ended .* Run again to go on"):
@@ -195,7 +186,16 @@ def test_after_a_worker_was_killed_the_same_call_predicts_the_missing_trajectori
 
 @pytest.mark.parametrize("workers", [RAY], indirect=True, ids=["Ray"])
 @pytest.mark.usefixtures("small_blocks")
-def test_trajectories_whose_worker_is_killed_are_predicted_by_another(networks, workers, tmp_path):
+def test_what_a_killed_worker_had_is_predicted_by_another_with_the_same_bytes_and_nothing_is_left(
+    fitted, networks, workers, tmp_path
+):
+    """Parts of a table and of trajectories, in one cluster: to start one takes seconds."""
+    before = sorted(fitted.iterdir())
+    found = predicted(fitted, most=200)
+    assert (fitted.parent / "killed").exists()
+    assert same(found, DYING.predict(ROWS, folder=fitted))
+    assert sorted(fitted.iterdir()) == before
+
     told, folder, dying = [], networks["vector"], replace(REQUESTS, marks=tmp_path / "marks")
     before = sorted(folder.iterdir())
     dying.marks.mkdir()

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 
 import numpy as np
@@ -104,16 +103,7 @@ def test_processes_give_the_same_bytes(made, prepared, workers, tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 def test_a_local_ray_cluster_gives_the_same_bytes(made, prepared, tmp_path):
-    """In a process of its own: Ray leaves threads and settings behind."""
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom tests.tracks.motion.prepared.test_preparation import prepare\n"
-        "prepare(Path(sys.argv[1]), Path(sys.argv[2]), executor='ray=local', workers=2)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(made), str(tmp_path / "prepared")],
-        env=processes.environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    prepare(made, tmp_path / "prepared", executor="ray=local", workers=2)
     assert tree(tmp_path / "prepared") == tree(prepared.folder)
 
 
