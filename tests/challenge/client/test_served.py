@@ -21,6 +21,7 @@ from shiftbench.challenge.creation import Terms
 from shiftbench.challenge.store.ledger import Ledger
 from shiftbench.challenge.web.server import clock
 from tests.challenge.organise.test_workers import alive, soon
+from tests.cli.conftest import Said, run_in
 
 SHIFTBENCH = [sys.executable, "-m", "shiftbench"]
 
@@ -63,7 +64,15 @@ def served(challenge: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         server.stdout.close()
 
 
-def submit(challenge: Path, address: str, file: str, *more: str) -> subprocess.CompletedProcess[str]:
+def command(place: Path, *words: object) -> Said:
+    """A command of a participant, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "xdg"))
+        patch.setattr(client, "POLLS_S", (0.1,))
+        return run_in(place, *words)
+
+
+def submit(challenge: Path, address: str, file: str, *more: str) -> Said:
     state = challenge.with_name("small.state")
     ledger = Ledger(state / "server.sqlite", clock=clock)
     if not ledger.users():
@@ -73,9 +82,7 @@ def submit(challenge: Path, address: str, file: str, *more: str) -> subprocess.C
     ledger.close()
     token = str(challenge.parent / "token")
     named = [str(challenge.parent / file)] if file else []
-    words = [*SHIFTBENCH, "submit", *named, "--to", address, "--token-file", token, *more]
-    environment = {**os.environ, "XDG_STATE_HOME": str(challenge.parent / "xdg")}
-    return subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    return command(challenge.parent, "submit", *named, "--to", address, "--token-file", token, *more)
 
 
 def api(address: str, token: Path, path: str) -> dict[str, object]:
@@ -86,39 +93,38 @@ def api(address: str, token: Path, path: str) -> dict[str, object]:
 
 def test_a_file_that_is_wrong_is_refused_before_it_is_sent(challenge: Path, served):
     done = submit(challenge, served[1], "wrong.csv")
-    assert done.returncode == 2, done.stdout
-    assert "uncertainty" in done.stderr
-    assert "submission:" not in done.stdout
+    assert done.code == 2, done.out
+    assert "uncertainty" in done.err
+    assert "submission:" not in done.out
 
 
 def test_a_file_is_scored_and_its_receipt_verified_offline(challenge: Path, served):
     _, address = served
     done = submit(challenge, address, "mine.csv", "--phase", "development")
-    assert done.returncode == 0, done.stderr
-    assert "score:      0.5" in done.stdout
+    assert done.code == 0, done.err
+    assert "score:      0.5" in done.out
     token, place = challenge.parent / "token", challenge.parent
-    number = int(re.search(r"submission: (\d+)", done.stdout)[1])  # type: ignore[index]
+    number = int(re.search(r"submission: (\d+)", done.out)[1])  # type: ignore[index]
     (place / "receipt.json").write_text(json.dumps(api(address, token, f"/submissions/{number}/receipt")))
     (place / "checkpoint.json").write_text(json.dumps(api(address, token, "/checkpoint")))
-    words = [*SHIFTBENCH, "verify", "receipt.json", "checkpoint.json", "--file", "mine.csv"]
-    verified = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
-    assert verified.returncode == 0, verified.stderr
-    assert "the file is the one that was scored" in verified.stdout
+    verified = command(place, "verify", "receipt.json", "checkpoint.json", "--file", "mine.csv")
+    assert verified.code == 0, verified.err
+    assert "the file is the one that was scored" in verified.out
     again = submit(challenge, address, "mine.csv", "--phase", "development")
-    assert f"submission: {number}\n" in again.stdout  # the same command waits for the same score
-    assert f"handed in before, as submission {number}: nothing was sent. --again hands" in again.stderr
-    assert "handed in before" not in done.stderr
+    assert f"submission: {number}\n" in again.out  # the same command waits for the same score
+    assert f"handed in before, as submission {number}: nothing was sent. --again hands" in again.err
+    assert "handed in before" not in done.err
 
 
 def test_an_upload_that_broke_off_is_listed_resumed_or_dropped(challenge: Path, served):
     address, data = served[1], (challenge.parent / "mine.csv").read_bytes()
-    assert "no unfinished uploads" in submit(challenge, address, "", "--unfinished").stdout
+    assert "no unfinished uploads" in submit(challenge, address, "", "--unfinished").out
     server = client.Server.of(address, (challenge.parent / "token").read_text())
     wanted = {"board": "main", "phase": "development", "name": "mine.csv", "size": len(data)}
     first, second = (server.post("/uploads", wanted)["id"] for _ in range(2))
     server.send(first, 0, data[:1000])
     listed = submit(challenge, address, "", "--unfinished")
-    assert f"{first}  mine.csv: 1,000 of {len(data):,} bytes for main, development by Anna's, until " in listed.stdout
+    assert f"{first}  mine.csv: 1,000 of {len(data):,} bytes for main, development by Anna's, until " in listed.out
     for words, match in {
         (str(challenge / "challenge.toml"), "--resume", first): r"expected [\d,]+ bytes as mine\.csv that broke off",
         ("mine.csv", "--resume", "nothing"): "expected an unfinished upload, found 'nothing'",
@@ -127,12 +133,12 @@ def test_an_upload_that_broke_off_is_listed_resumed_or_dropped(challenge: Path, 
         ("", "--drop", "nothing"): "expected an upload that exists",
     }.items():
         refused = submit(challenge, address, *words)
-        assert refused.returncode == 2, words
-        assert re.search(match, refused.stderr), refused.stderr
+        assert refused.code == 2, words
+        assert re.search(match, refused.err), refused.err
     done = submit(challenge, address, "mine.csv", "--resume", first)
-    assert "score:      0.5" in done.stdout, done.stderr
+    assert "score:      0.5" in done.out, done.err
     dropped = submit(challenge, address, "", "--drop", second, "--unfinished")
-    assert dropped.stdout.splitlines() == [f"dropped: {second}", "no unfinished uploads"]
+    assert dropped.out.splitlines() == [f"dropped: {second}", "no unfinished uploads"]
 
 
 def test_ctrl_c_ends_the_server_and_its_workers(challenge: Path, served):
