@@ -86,6 +86,25 @@ def test_ranks_are_those_of_the_comparisons(report):
         assert found == {name: 1 + count for name, count in lost.items()}
 
 
+def test_the_mean_squared_error_ranks_systems_as_its_root_does():
+    rng = np.random.default_rng(5)
+    found = 0
+    for _ in range(6):
+        base = rng.chisquare(1, 60) ** 2
+        systems = [
+            scored.given(
+                f"s{k}", (1 + 0.25 * k) * (0.5 * base + 0.5 * rng.chisquare(1, 60) ** 2), {"u": base}, root=True
+            )
+            for k in range(4)
+        ]
+        report = build([(Records(60), systems)], Options(intervals=Settings(replicates=200)))
+        ranks = {(rank.metric, rank.system): rank.rank for rank in report.ranks}
+        for k in range(4):
+            assert ranks["mean_error", f"s{k}"] == ranks["rmse", f"s{k}"]
+        found += len({rank for (metric, _), rank in ranks.items() if metric == "rmse"}) > 1
+    assert found  # some are told apart
+
+
 def test_a_chain_of_likenesses_lifts_no_system_that_is_found_worse(report):
     found = {rank.system: rank.rank for rank in report.ranks if (rank.subset, rank.metric) == ("full", "rmse")}
     assert found["s0"] == found["s1"] == 1

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -91,11 +92,12 @@ def compare(
     by_holm = replicates is None or count / (replicates + 1) < 1.0 - level
     comparisons: list[Comparison] = []
     found: list[Rank] = []
-    for label, pairs in differences.items():
+    for label in differences:
         _, subset, metric = label
-        pairs = dict(sorted(pairs.items()))
+        decides = _decides(label, differences)
+        pairs = dict(sorted(differences[decides].items()))
         p_values = [p for (*_, p), _, _ in pairs.values()]
-        adjusted = holm(p_values) if by_holm else step_down(p_values, *_distances(tested, label, list(pairs)))
+        adjusted = holm(p_values) if by_holm else step_down(p_values, *_distances(tested, decides, list(pairs)))
         better = np.zeros((len(names), len(names)), dtype=np.bool_)
         for ((a, b), (numbers, reason, n)), p_adjusted in zip(pairs.items(), adjusted, strict=True):
             if p_adjusted < 1.0 - level:
@@ -109,6 +111,17 @@ def compare(
         placed = ranks(better)
         found += [Rank(split, subset, metric, names[k], placed[k]) for k in sorted(tests) if enough]
     return comparisons, found
+
+
+def _decides(label: Label, differences: Mapping[Label, Mapping[tuple[int, int], Any]]) -> Label:
+    """The score whose tests rank systems by this one: RMSE where this is the mean squared error of the same pairs.
+
+    Both order systems alike, but the p-values of their differences differ, so that the ranks would, too.
+    """
+    kind, subset, metric = label
+    root = (kind, subset, "rmse")
+    same = metric == "mean_error" and differences.get(root, {}).keys() == differences[label].keys()
+    return root if same else label
 
 
 def _distances(tested: Sequence[Tested], label: Label, pairs: Sequence[tuple[int, int]]) -> tuple[Vector, Vector]:
