@@ -381,6 +381,30 @@ def test_sets_of_classes_are_calibrated(rng):
     assert 0 < sizes[0] < sizes[1] < sizes[2] <= 4
 
 
+@pytest.mark.parametrize("kind", ["normal", "studentised", "percentile"])
+def test_the_mean_size_of_sets_has_an_interval_of_at_most_all_classes(rng, kind):
+    def guessing(n: int) -> Scored:
+        probabilities = np.full((n, 3), 1 / 3) + 0.01 * rng.random((n, 3))
+        ensemble = Categorical((probabilities / probabilities.sum(axis=1, keepdims=True))[None])
+        return scored.classification("ours", ensemble, rng.integers(0, 3, n), role="model")
+
+    groups = {"half": np.arange(60) % 2}
+    splits = [
+        (
+            Records(60, split, np.arange(60) % 4 > 1, slices={k: v.astype(str) for k, v in groups.items()}),
+            [guessing(60)],
+        )
+        for split in ("dev", "eval")
+    ]
+    report = build(splits, replace(QUICK, task="classification", intervals=Settings(replicates=200, kind=kind)))
+    name = conformal.size_name("split", 0.95)
+    ends = [
+        each.high for each in (*report.scores, *report.slice_scores) if each.metric == name and each.high is not None
+    ]
+    assert len(ends) > 3
+    assert max(ends) <= 3
+
+
 # --- by slice ---------------------------------------------------------------------------------------------------------
 
 

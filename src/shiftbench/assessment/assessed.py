@@ -194,7 +194,9 @@ class Assessed:
     def _basis(self, metric: str, units: int, effective: float = math.nan) -> Basis:
         own, classes = METRICS[metric], self._of_classes
         share = own.share or (classes and metric == "mean_error")
-        return Basis(units, scale_between(*own.range(classes=classes)), effective if share else math.nan)
+        return Basis(
+            units, scale_between(*self.system.range_of(own, classes=classes)), effective if share else math.nan
+        )
 
     @cached_property
     def _of_classes(self) -> bool:

@@ -12,7 +12,7 @@ from shiftbench.assessment.density_ratio import Ratio, ratio
 from shiftbench.assessment.scored import Records, Scored, listed
 from shiftbench.check import Flags, Vector
 from shiftbench.errors import ArrayError, counted
-from shiftbench.metrics.conformal import RULES, Case, Rule, Sets, fewest, means_of
+from shiftbench.metrics.conformal import RULES, Case, Regions, Rule, Sets, fewest, means_of, size_name
 from shiftbench.metrics.regression import LEVELS
 from shiftbench.scores.grouping import coded
 from shiftbench.scores.ranking import Index
@@ -281,8 +281,16 @@ def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:
     return replace(
         plain,
         means={**system.means, **means(beside.column, RULES.values(), LEVELS)},
+        most=_most(regions),
         by_group={column: means(column, by_group, LEVELS) for column in known.columns(beside.records)},
     )
+
+
+def _most(regions: Regions) -> dict[str, float]:
+    """The largest mean sizes that regions can have: sets hold at most all of the classes."""
+    if not isinstance(regions, Sets):
+        return {}
+    return {size_name(rule, level): float(regions.probabilities.shape[1]) for rule in RULES for level in LEVELS}
 
 
 def _case(known: _Known, beside: _Beside, side: str, column: str, scores: Vector, taught: Flags, own: Flags) -> Case:

@@ -203,6 +203,7 @@ class Scored:
     drawn: further curves for pictures.
     regions: intervals or sets of classes that conformal rules calibrate, if the predictions give any.
     by_group: slice column → means that replace those of the same name in slices by this column, [N] each.
+    most: the upper ends of scores that have one here, though not everywhere: sets hold at most all of the classes.
     singles: the single models, for mean ± standard deviation; None if there is only one.
     texts: (positions [K] in the arrays) the texts of these records, for those that a report lists.
     length: [N], at least 0, of each record (tokens, words): its measures are checked for it.
@@ -222,6 +223,7 @@ class Scored:
     confidence: Vector | None = None
     regions: conformal.Regions | None = None
     by_group: Mapping[str, Mapping[str, Vector]] = field(default_factory=dict)
+    most: Mapping[str, float] = field(default_factory=dict)
     singles: Singles | None = None
     answered: Flags | None = None
     answers: npt.NDArray[Any] | None = None
@@ -236,6 +238,11 @@ class Scored:
     def measure(self) -> str:
         """The headline measure."""
         return self.system.measure
+
+    def range_of(self, metric: Metric, *, classes: bool = False) -> tuple[float, float]:
+        """The range of a score of this system; `classes`: whether errors are 0 or 1."""
+        least, most = metric.range(classes=classes)
+        return least, min(most, self.most.get(metric.name, most))
 
     def select(self, member: Any) -> Scored:
         """The records selected by the mask or the positions `member`, in their order."""

@@ -20,7 +20,7 @@ from shiftbench.metrics.classification import calibration_error
 from shiftbench.scores import intervals
 from shiftbench.scores.metric import METRICS, Metric
 from shiftbench.scores.ranking import Index
-from shiftbench.scores.resampling import GroupMeans, Resampler, scale_between
+from shiftbench.scores.resampling import GroupMeans, Resampler, Scale, scale_between
 from shiftbench.scores.score import SliceScore
 
 
@@ -36,7 +36,8 @@ def slice_scores(records: Records, system: Scored, settings: intervals.Settings)
         own = {**system.means, **system.by_group.get(column, {})}
         means = GroupMeans(groups, system.errors[member], codes, resampler.unit[member], resampler.units)
         for name in (name for name in own if METRICS[name].sliced):
-            scores = _scores(METRICS[name], own[name][member], codes, means, resampler, settings)
+            scale = scale_between(*system.range_of(METRICS[name]))
+            scores = _scores(METRICS[name], scale, own[name][member], codes, means, resampler, settings)
             place = (system.system.name, records.split, column)
             found += [
                 SliceScore(*place, group, name, value, n, low, high, why) for group, value, n, low, high, why in scores
@@ -58,7 +59,13 @@ def _calibration_errors(
 
 
 def _scores(
-    metric: Metric, values: Vector, codes: Index, means: GroupMeans, resampler: Resampler, settings: intervals.Settings
+    metric: Metric,
+    scale: Scale,
+    values: Vector,
+    codes: Index,
+    means: GroupMeans,
+    resampler: Resampler,
+    settings: intervals.Settings,
 ) -> Iterator[tuple[str, float, int, float | None, float | None, str]]:
     """Group, value, number of records and interval; a group with an infinite value has no interval."""
     groups = means.names
@@ -72,7 +79,7 @@ def _scores(
         warnings.simplefilter("ignore", FewClustersWarning)  # already issued, with the name of the split
         result = intervals.bootstrap(
             [statistic], resampler, replace(settings, kind="normal"), units=units.tolist(),
-            scales=[scale_between(*metric.range())] * len(groups), effective=effective,
+            scales=[scale] * len(groups), effective=effective,
         )  # fmt: skip
     lows, highs = (ends[0] for ends in result.intervals())
     for code, (group, reason) in enumerate(zip(groups, result.reasons(0), strict=True)):
