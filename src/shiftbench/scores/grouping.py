@@ -48,9 +48,13 @@ def coded(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Index]:
 
 
 def _hashed(labels: npt.NDArray[np.str_]) -> npt.NDArray[np.uint64]:
-    characters = np.ascontiguousarray(labels).view(np.uint32).reshape(len(labels), -1)
+    """A hash [N] of each label, from one or two characters at a time."""
+    labels = np.ascontiguousarray(labels)
+    parts: npt.NDArray[np.unsignedinteger[Any]] = labels.view(np.uint32 if labels.itemsize % 8 else np.uint64)
     found = np.zeros(len(labels), dtype=np.uint64)
-    for column in characters.T:
-        found = (found ^ column) * ODD
-        found ^= found >> HALF_OF_BITS
+    moved = np.empty_like(found)
+    for column in parts.reshape(len(labels), -1).T:
+        found ^= column
+        found *= ODD
+        found ^= np.right_shift(found, HALF_OF_BITS, out=moved)
     return found

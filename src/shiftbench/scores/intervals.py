@@ -472,7 +472,8 @@ def _evaluate(
     # So many at a time: all at once would need a multiple of the memory of millions of records.
     many = max(1, TOGETHER // max(1, influences[0].size))
     parts = iter(lambda: [*islice(rows, many)], [])
-    return np.array(values), np.concatenate([resampler.standard_errors(np.array(part), counts) for part in parts])
+    errors = [resampler.standard_errors(np.array(part) if many > 1 else part[0][None], counts) for part in parts]
+    return np.array(values), np.concatenate(errors)
 
 
 def _jackknife_errors(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,7 +76,7 @@ class Detection:
             scores.append(_average(sides))
         return np.array(scores)
 
-    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Vector]:
+    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Sequence[Vector]]:
         """The same, given the copies."""
         sides = self._sides(copies)
         found = [self._area_influence(sides)]
@@ -83,10 +84,9 @@ class Detection:
             found.append(self._average_influence(sides))
         scores, slopes = zip(*found, strict=True)
         nothing = np.zeros(self.ranked.units)
-        influence = [
+        return np.array(scores), [
             nothing if slope is None else summed(self.ranked.unit, slope, self.ranked.units) for slope in slopes
         ]
-        return np.array(scores), np.array(influence)
 
     def _sides(self, copies: Copies) -> _Sides:
         found = self.ranked.grouped(copies.weights * self.shifted)

@@ -49,6 +49,9 @@ def _bits(column: Column) -> Hashes:
 def _scrambled(bits: Hashes) -> Hashes:
     """The output function of SplitMix64 (Steele, Lea & Flood 2014, Figure 16); sums and products wrap around."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    moved = np.empty_like(bits)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits ^= np.right_shift(bits, np.uint64(shift), out=moved)
+        bits *= np.uint64(factor)
+    bits ^= np.right_shift(bits, np.uint64(31), out=moved)
+    return bits

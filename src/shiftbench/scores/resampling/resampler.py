@@ -62,9 +62,11 @@ class Resampler:
         variance = np.zeros(influence.shape[:-1])
         for members in self.members:
             size = len(members)
-            part, drawn = influence[..., members], counts[members]
-            centred = part - (part @ drawn / size)[..., None]
-            variance += (centred**2 @ drawn) * (size / max(size - 1, 1))
+            drawn = counts[members]
+            own = influence[..., members]  # a copy
+            own -= (own @ drawn / size)[..., None]
+            np.square(own, out=own)
+            variance += (own @ drawn) * (size / max(size - 1, 1))
         return np.sqrt(variance)
 
     def jackknife_errors(self, without: Vector) -> Vector:

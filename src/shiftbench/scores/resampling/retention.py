@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -82,12 +83,12 @@ class Retention:
             (scores, self._against(self._best._areas(counts, risks=bool(self.selective)), draw, scores[0]))
         )
 
-    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Vector]:
+    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Sequence[Vector]]:
         """The same, given the copies."""
         draw = self._draw(copies)
         if draw is None:
             nothing = np.full(len(self.names), np.nan)
-            return nothing, np.full((len(self.names), self.ranked.units), np.nan)
+            return nothing, [np.full(self.ranked.units, np.nan) for _ in self.names]
         scores = self._scores(draw)
         slopes = self._slopes
         rough = slopes.draw(counts)
@@ -101,7 +102,7 @@ class Retention:
                 spans = [each - draw.mean for each in best[1:]]
                 influence += self._selective_influence(rough, own, further[1:], spans, influence[0], of_mean)
             scores = np.concatenate((scores, further))
-        return scores, np.array(influence)
+        return scores, influence
 
     @cached_property
     def _slopes(self) -> Slopes:

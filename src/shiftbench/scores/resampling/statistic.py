@@ -92,8 +92,8 @@ class OfOrder(Protocol):
         """The scores [S]."""
         ...
 
-    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Vector]:
-        """The scores [S] and their influence [S, U]."""
+    def linearised_of(self, copies: Copies, counts: Vector) -> tuple[Vector, Sequence[Vector]]:
+        """The scores [S] and the influence [U] of each."""
         ...
 
 
@@ -113,7 +113,7 @@ class SameOrder:
         """The scores of all parts, [S], and their influence [S, U]."""
         copies = self.parts[0].ranked.copies(counts)
         values, influence = zip(*(part.linearised_of(copies, counts) for part in self.parts), strict=True)
-        return np.concatenate(values), np.concatenate(influence)
+        return np.concatenate(values), np.array([row for rows in influence for row in rows])
 
 
 class Root:
