@@ -92,7 +92,7 @@ def test_the_stronger_the_pull_the_nearer_to_holtrop():
     assert moved[-1] < 1e-9
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("strength", [0.0, 0.04])
 def test_the_fit_is_never_worse_than_the_start(seed: int, strength: float):
     tests = made_up(Resistance(), noise=0.2, seed=seed)
@@ -114,7 +114,9 @@ def test_one_constant_is_found_where_a_search_finds_it():
         by = dataclasses.replace(HOLTROP, form_1984_factor=factor)
         return misfit(tests, Resistance("1984", by)) + strength * distance(by)
 
-    tried = np.linspace(0.9, 1.1, 2001) * found
+    coarse, fine = np.linspace(0.9, 1.1, 101) * found, np.linspace(-0.003, 0.003, 61) * found
+    best = coarse[np.argmin([cost(float(factor)) for factor in coarse])]
+    tried = best + fine
     assert tried[np.argmin([cost(float(factor)) for factor in tried])] == pytest.approx(found, rel=2e-4)
 
 
