@@ -25,11 +25,13 @@ from shiftbench.partition import (
     write_manifest,
 )
 from shiftbench.partition.features import Features
+from shiftbench.partition.leakage import Leakage
 from shiftbench.pipeline.existing_partition import Given
 from shiftbench.pipeline.settings import Settings
 
 MOST = float(np.finfo(np.float32).max)
 MOST_LISTED = 3
+MANY_SHARED = 0.1  # share of evaluated records with a twin in train from which on their scores mislead
 
 
 def rules_of(values: Mapping[str, Any]) -> Rules:
@@ -87,9 +89,27 @@ def divide(
     if found.errors:
         raise PartitionError(*(finding.what for finding in found.errors))
     manifest = write_manifest(folder, parts, rules, source=source, leakage=found, frames=write_parts)
-    notes = [*parts.warnings]
+    notes = [*parts.warnings, *_shared(found, parts)]
     notes += [finding.what for finding in found.findings if finding.severity == "warning"]
     return Divided(parts, manifest, tuple(notes))
+
+
+def _shared(found: Leakage, parts: Partition) -> list[str]:
+    """A caution for each side of the evaluation of which many records are also in train, as far as models see.
+
+    Only where some feature is not whole: rows of few categories are often equal by chance.
+    """
+    if not any(parts.table[name].dtype.is_float() for name in found.compared):
+        return []
+    equal = [each.counts for each in found.findings if each.kind == "duplicates" and " are equal " in each.what]
+    notes = []
+    for name, side in (("eval_in", "in-domain"), ("eval_out", "shifted")):
+        share = sum(counts.get(name, 0) for counts in equal) / max(parts.counts[name], 1)
+        if share >= MANY_SHARED:
+            which = "all" if share >= 1 else f"{100 * share:.2g} % of the"
+            text = f"{which} evaluated {side} records have exactly the features of a record in train"
+            notes.append(f"{CAREFUL}{text}, so their scores may be too good")
+    return notes
 
 
 def _require_uniform(frame: pl.DataFrame, rules: Rules, clusters: Sequence[str], *, where: str) -> None:
