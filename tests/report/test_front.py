@@ -30,7 +30,7 @@ from shiftbench.report.verdict import verdict
 from shiftbench.report.view import main_split
 from shiftbench.scores.intervals import Settings
 from shiftbench.scores.metric import METRICS
-from shiftbench.scores.score import Leak
+from shiftbench.scores.score import Leak, Score
 
 from .factory import REPORTS, regression
 
@@ -828,3 +828,11 @@ def test_without_marks_of_the_shift_nothing_is_said_of_robustness(rng):
 def test_first_screens_have_no_empty_or_undefined_words(name):
     text = printed(REPORTS[name]())
     assert not any(word in text for word in ("nan", "None", "inf ", "  ,", "()"))
+
+
+def test_that_no_answer_is_acceptable_comes_first():
+    report = regression()
+    none = [*report.scores, Score("deep_ensemble", "eval", "full", "acceptable", 0.0, 9)]
+    first = screen.findings(replace(report, scores=tuple(none)))[0].text
+    assert first.startswith("No answer of “deep_ensemble” is acceptable (threshold 1")
+    assert not screen.findings(report)[0].text.startswith("No answer")

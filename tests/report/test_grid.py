@@ -387,3 +387,13 @@ def test_a_wide_table_is_parted_between_groups_so_that_a_page_shows_all_of_it():
 def test_a_table_that_fits_or_has_many_rows_to_sort_stays_one():
     for grid in (wide(2, 6), wide(9)):
         assert grid.portions() == [grid]
+
+
+def test_merged_groups_say_that_they_are_counted_over_all_splits():
+    report = regression()
+    assert "counts the groups of all splits" not in grid_of(report, "slices").note
+    first = report.slices[0].group
+    merged = [replace(each, group="other (1,204 groups)") if each.group == first else each for each in report.slices]
+    several = replace(report, slices=tuple(merged))
+    assert len(several.splits) > 1
+    assert "“other (… groups)” counts the groups of all splits" in grid_of(several, "slices").note

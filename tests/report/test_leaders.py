@@ -43,3 +43,13 @@ def test_one_model_beside_baselines_leads_without_a_sentence():
         for system in report.systems
     )
     assert not told("Lowest R-AUC", replace(report, systems=alone))
+
+
+def test_nobody_leads_by_a_score_that_is_the_same_of_all():
+    report = regression()
+    (sentence,) = told("Highest F1-AUC", report)
+    assert "on shifted data" in sentence
+    same = [
+        replace(each, value=0.0, low=None, high=None) if each.metric == "f1_auc" else each for each in report.scores
+    ]
+    assert told("Highest F1-AUC", replace(report, scores=tuple(same))) == []

@@ -213,8 +213,8 @@ class _Known:
         left = open_of[best]
         if left.mean() > 0.5:
             return "", [
-                f"{records.prefix}conformal {self.what} by group are left out: most records are in groups of fewer "
-                f"than {LEAST} calibration records, whatever the column"
+                f"{records.prefix}conformal {self.what} by group are shown by slice alone, not over all records: most of "
+                f"these are in groups of fewer than {LEAST} calibration records, whatever the column"
             ]
         if not left.any():
             return best, []

@@ -27,7 +27,7 @@ JOINERS = "\u200c\u200d"  # invisible, but letters and emoji depend on them
 LISTS = {
     "worst": ("Largest errors", "Of equal errors, those of which the system was more certain come first."),
     "confident": (
-        "Wrong with confidence",
+        "Confidently wrong",
         "The largest errors, all above the median, among the least uncertain tenth of the records (and its ties).",
     ),
     "uncertain": ("Least certain", "The highest uncertainties; of equal ones, those with larger errors come first."),

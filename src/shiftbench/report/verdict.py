@@ -202,7 +202,11 @@ def _leaders(case: Case) -> Iterator[str]:
         return
     for metric in (METRICS["r_auc"], METRICS["f1_auc"]):
         subsets = ("in", "shifted", "full") if shifted else ("full",)
-        led = [(subset, found) for subset in subsets if (found := leader(case, metric, subset))]
+        led = [
+            (subset, found)
+            for subset in subsets
+            if not _all_equal(case, metric.name, subset) and (found := leader(case, metric, subset))
+        ]
         title = f"{extreme(metric)} {in_sentence(metric_title(metric, case.report))}"
         rests = {rest for _, (_, rest) in led}
         if len(rests) == 1:
@@ -212,6 +216,12 @@ def _leaders(case: Case) -> Iterator[str]:
         elif led:
             leaders = ". ".join(f"{WHERE[subset].capitalize()} {top}{rest}" for subset, (top, rest) in led)
             yield f"{title}: {in_sentence(leaders)}."
+
+
+def _all_equal(case: Case, metric: str, subset: str) -> bool:
+    """Whether every system has the same score, so that none leads."""
+    found = (case.score(system.name, subset, metric) for system in case.report.systems if system.role != "single")
+    return len({score.value for score in found if score is not None}) == 1
 
 
 def _others(case: Case, systems: list[System]) -> Iterator[str]:

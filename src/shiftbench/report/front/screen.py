@@ -25,6 +25,7 @@ from shiftbench.report.view import (
     worded,
 )
 from shiftbench.scores.intervals import FEWEST
+from shiftbench.scores.score import System
 
 MOST_SENTENCES = 6
 # The tables of answers, most needed first: where there is no room for all, is anything simpler as good goes last.
@@ -47,8 +48,9 @@ def every_finding(report: Report) -> tuple[list[Finding], list[Finding]]:
     case = Case(report, main_split(report), metric, headline_scores(report))
     few = too_few(report, case.split)
     answers = [
-        *_few_records(case, few), *shift.change(case, front), *uncertainty.ranking(case, front),
-        *uncertainty.against_chance(case, front), *calibration.intervals(case, front), *rivals.simpler(case, front),
+        *_few_records(case, few), *_worthless(case, front), *shift.change(case, front),
+        *uncertainty.ranking(case, front), *uncertainty.against_chance(case, front),
+        *calibration.intervals(case, front), *rivals.simpler(case, front),
     ]  # fmt: skip
     if not few:  # else any system is ahead of any other
         which = [*rivals.pair(case), *rivals.models(case, front)]
@@ -82,6 +84,15 @@ def records(report: Report) -> str:
     size, name = ", ".join(sides) or count_text(counts.get("full", 0)), clean(report.records_name)
     name = name.removesuffix("s") if size == "1" else name
     return f"{'' if split == 'all' else f'{split_title(split)}: '}{size} {name}"
+
+
+def _worthless(case: Case, front: System) -> Iterator[Finding]:
+    """That not one answer is acceptable: then nothing else matters."""
+    share = case.score(front.name, "full", "acceptable")
+    if share is not None and share.value == 0 and not too_few(case.report, case.split):
+        own = case.report.threshold
+        limit = "" if own is None else f" (threshold {f'{own:.6g} {clean(case.report.error_unit)}'.rstrip()})"
+        yield Finding(f"No answer of {named(front.name)} is acceptable{limit}.", "answers")
 
 
 def _few_records(case: Case, few: dict[str, int]) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def table(report: Report, *, most: int = MOST_ROWS) -> Grid:
     kept = shown(report, most=most)
     rows = tuple(Row(clean(name), tuple(column.get(name, Cell(MISSING)) for column in cells)) for name in kept)
     left = len(names) - len(rows)
-    note = f"{left} more system{'s' * (left > 1)} in the full report." if left > 0 else ""
+    note = f"{left} more system{'s' * (left > 1)} in the tables of all scores." if left > 0 else ""
     return Grid("front", split, headline(report), "", tuple(columns), rows, note)
 
 

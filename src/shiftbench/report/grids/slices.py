@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from shiftbench.report.content import Report
 from shiftbench.report.digits import Digits, count_text, digits_of, half_width, metric_digits
@@ -13,6 +14,7 @@ from shiftbench.scores.intervals import FEWEST
 from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Part, Slice
 
+_MERGED = re.compile(r"other \([\d,]+ groups?[,)]")  # see `assessment.slicing`
 PARTS = {
     "level_in": "Error level, in-domain",
     "level_shift": "Error level, added by the shift",
@@ -107,6 +109,8 @@ def by_slice(report: Report, split: str) -> Grid:
     note = f"Sorted by the mean error of {marked(order[0].system)}." if order else ""
     if order and report.recipe.get("intervals", {}).get("resampled") == "clusters":
         note += " Intervals are by cluster."
+    if len(report.splits) > 1 and any(_MERGED.match(entry.group) for entry in order):
+        note += " “other (… groups)” counts the groups of all splits, of which one may have fewer."
     if any(entry.no_interval.startswith("too few") for entry in order):
         note += f" Groups of fewer than {FEWEST} clusters have no interval."
     note = " ".join([note, *gap_note(report, [split], names)])
