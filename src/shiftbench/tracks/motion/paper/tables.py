@@ -191,7 +191,10 @@ def _notes(
     every = [cell for row in cells for cell in row]
     if any(cell.best for cell in every):
         yield BOLD
-    yield "K members score the plans of all of them; MA takes the mean of their scores, LQ mean minus deviation."
+    yield (
+        "K members score the plans of all of them; MA takes the mean of their scores, LQ the mean minus their "
+        "deviation, UQ the mean plus it, WCM the least and BCM the greatest."
+    )
     if any(entry.line.paper_system and entry.line.paper_system.ensemble == MC_DROPOUT for entry in entries):
         yield "Members of MC dropout are masks of one network; those of dropout, here and in print, K trained networks."
     if any(cell.low is not None for cell in every):
