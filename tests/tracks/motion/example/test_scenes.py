@@ -216,7 +216,7 @@ def errors_in():
     """The mean errors of simple predictors in as many scenes of the same town, by weather."""
 
     def errors(weather):
-        found = list(scenes("eval", 40, seed=3, weather=(City.MOSCOW, weather)))
+        found = list(scenes("eval", 24, seed=3, weather=(City.MOSCOW, weather)))
         return [
             np.mean([ade for ade, *_ in simple.errors(found, predict)])
             for predict in (simple.constant_velocity, simple.lane_following)
