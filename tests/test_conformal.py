@@ -322,6 +322,7 @@ def test_the_share_of_records_without_a_finite_interval_is_that_of_the_rule(rng)
     thresholds = RULES["weighted"].thresholds(Case(rng.random(50), 200, weights=(known, wanted)), 0.9)
     share = 100 * np.isinf(thresholds).mean()
     assert 0 < share < 100
+    assert 100 * conformal_notes._endless(Ratio(known, wanted, 0.9, 0.0)) == pytest.approx(share)
     told = conformal_notes._without_end(Ratio(known, wanted, 0.9, 0.0), "intervals")
     assert told.startswith(f"{share:.3g} % of the records have no finite 90 % interval")
     assert conformal_notes._without_end(Ratio(known, 0 * wanted, 0.9, 0.0), "intervals") == ""
@@ -501,6 +502,11 @@ def test_the_first_screen_tells_of_endless_intervals(rng):
         f"Conformal intervals calibrated on dev_in contain {inside:.1f} % in-domain, but "
         f"{shifted:.1f} % on shifted data; weighted for the shift they would be infinite for some records."
     )
+    apart = tuple(replace(each, endless=0.234) for each in report.separations)
+    told = replace(report, scores=tuple(endless), separations=apart)
+    assert "they would be infinite for 23 % of the shifted records." in intervals_sentence(told)
+    (note,) = (grid.note for grid in grids(told) if (grid.kind, grid.split) == ("conformal_size", "eval"))
+    assert "23 % of the records have regions of 90 % without ends" in note
 
 
 def test_the_first_screen_tells_where_they_mend_the_in_domain_side_alone(rng):

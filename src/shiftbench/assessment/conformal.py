@@ -119,7 +119,9 @@ class _Beside:
 
 
 def _separation(records: Records, side: str, found: Ratio) -> Separation:
-    return Separation(records.split, side, found.roc_auc, found.effective, len(found.known), found.clipped)
+    return Separation(
+        records.split, side, found.roc_auc, found.effective, len(found.known), found.clipped, _endless(found)
+    )
 
 
 def _sides(records: Records) -> Mapping[str, Flags]:
@@ -213,8 +215,8 @@ class _Known:
         left = open_of[best]
         if left.mean() > 0.5:
             return "", [
-                f"{records.prefix}conformal {self.what} by group are shown by slice alone, not over all records: most of "
-                f"these are in groups of fewer than {LEAST} calibration records, whatever the column"
+                f"{records.prefix}conformal {self.what} by group are shown by slice alone, not over all records: most "
+                f"of these are in groups of fewer than {LEAST} calibration records, whatever the column"
             ]
         if not left.any():
             return best, []
@@ -251,12 +253,17 @@ def _overlap(ratio: Ratio) -> str:
 
 
 def _without_end(ratio: Ratio, what: str) -> str:
-    """The share of the records whose own weight is so large that no calibration record ends their interval."""
-    open_ended = ratio.wanted * NOMINAL > ratio.known.sum() * (1 - NOMINAL)
-    share = 100 * float(open_ended.mean())
+    """The share of the records without a finite interval in words, if there are any."""
+    share = 100 * _endless(ratio)
     level = f"{100 * NOMINAL:g} %"
     endless = f"{level} sets of all classes" if what == "sets" else f"no finite {level} interval"
     return f"{share:.3g} % of the records have {endless}, and " if share else ""
+
+
+def _endless(ratio: Ratio) -> float:
+    """The share of the records whose own weight is so large that no calibration record ends their region."""
+    open_ended = ratio.wanted * NOMINAL > ratio.known.sum() * (1 - NOMINAL)
+    return float(open_ended.mean())
 
 
 def _with_scores(known: _Known, beside: _Beside, system: Scored) -> Scored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -239,7 +240,7 @@ class Separation:
 
     roc_auc: of a classifier of features that tells the two apart: 0.5 is not at all, 1 perfectly. effective: the
     effective number of the `records` calibration records after weighting. clipped: the share of the subset's records
-    whose weight was limited.
+    whose weight was limited. endless: the share of them whose weighted regions of 90 % have no ends; NaN if unknown.
     """
 
     split: str
@@ -248,6 +249,7 @@ class Separation:
     effective: float
     records: int
     clipped: float
+    endless: float = math.nan
 
 
 @dataclass(frozen=True)

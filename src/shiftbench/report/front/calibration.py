@@ -184,11 +184,14 @@ def _recalibrated(case: Case, metric: Metric, system: System, scores: dict[str, 
     if best is None or (abs(found[best].value - nominal) > off / 2 and _reading(own, nominal) != "hold"):
         kind = endless[0].removeprefix("conformal").lstrip(", ") if endless else ""
         if inside := _in_domain_alone(case, metric, system, scores):
-            return f"{inside}{f'; {kind} they would be infinite for some records' if kind else ''}.", ""
+            which = _share(case, kind, side, nominal)
+            return f"{inside}{f'; {kind} they would be infinite for {which}' if kind else ''}.", ""
         if given and best is not None:
-            return _told(case, system, side, found, sizes, best, own), _endless(kind) if kind else ""
+            return _told(case, system, side, found, sizes, best, own), _endless(
+                case, kind, side, nominal
+            ) if kind else ""
         if kind:
-            return "", _endless(kind)
+            return "", _endless(case, kind, side, nominal)
         return " Conformal intervals would be infinite: too few calibration records." if endless else "", ""
     return _told(case, system, side, found, sizes, best, own), ""
 
@@ -225,9 +228,19 @@ def _in_domain_alone(case: Case, metric: Metric, system: System, scores: dict[st
     )
 
 
-def _endless(kind: str) -> str:
+def _endless(case: Case, kind: str, side: str, nominal: float) -> str:
     """That the intervals of a kind of conformal prediction are infinite for some records."""
-    return f"Conformal intervals {kind} would be infinite for some records: too few calibration records are like them."
+    which = _share(case, kind, side, nominal)
+    return f"Conformal intervals {kind} would be infinite for {which}: too few calibration records are like them."
+
+
+def _share(case: Case, kind: str, side: str, nominal: float) -> str:
+    """How many records have infinite intervals of 90 %, as far as that is known: of those weighted for the shift."""
+    here = (each.endless for each in case.report.separations if (each.split, each.subset) == (case.split, side))
+    share = next((each for each in here if finite(each) and each > 0), None)
+    if share is None or nominal != COVERAGE or not kind.startswith("weighted"):
+        return "some records"
+    return f"{100 * share:.2g} % of the {'shifted ' if side == 'shifted' else ''}records"
 
 
 def _length_of(case: Case, system: System, nominal: float, side: str) -> Callable[[Score], str]:

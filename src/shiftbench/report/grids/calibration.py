@@ -14,7 +14,7 @@ from shiftbench.report.grids.cells import bracketed, directed, score_cell, signs
 from shiftbench.report.grids.slices import worst_first
 from shiftbench.report.view import clean, finite, headline_scores, lead, marked, split_title, subsets_of
 from shiftbench.scores.metric import METRICS, in_order
-from shiftbench.scores.score import SUBSETS, Score, SliceScore, System
+from shiftbench.scores.score import SUBSETS, Score, Separation, SliceScore, System
 
 REGIONS = {  # tables of conformal regions beside a system's own intervals, with the names of their metrics
     "conformal": ("share of targets inside", "coverage", coverage_name),
@@ -92,10 +92,16 @@ def _calibration_notes(report: Report, split: str) -> Iterator[str]:
     if here:
         sizes = ", ".join(
             f"{SUBSETS[each.subset].lower()} {count_text(round(each.effective))} effective of "
-            f"{count_text(each.records)} calibration records (ROC-AUC of the classifier {100 * each.roc_auc:.0f} %)"
+            f"{count_text(each.records)} calibration records (ROC-AUC of the classifier {100 * each.roc_auc:.0f} %"
+            f"{_share_without_ends(each)})"
             for each in here
         )
         yield f"Weighted for the shift: {sizes}."
+
+
+def _share_without_ends(found: Separation) -> str:
+    share = f", {100 * found.endless:.2g} % of the records have regions of 90 % without ends"
+    return share if finite(found.endless) and found.endless > 0 else ""
 
 
 def _sliced_scores(report: Report, split: str) -> tuple[str, dict[tuple[str, str, str], SliceScore]]:
