@@ -189,7 +189,7 @@ def _cautions(report: Report, splits: Sequence[tuple[Records, Sequence[Scored]]]
     for records, systems in splits:
         for each in systems if records.split == split else ():
             is_first = front is not None and each.system.name == front.name
-            yield from (f"{records.prefix}{CAREFUL if is_first else ''}{text}" for text in each.cautions)
+            yield from (f"{records.prefix}{CAREFUL if is_first else ''}{found.text}" for found in each.cautions)
 
 
 def _notable(report: Report, splits: Sequence[tuple[Records, Sequence[Scored]]]) -> tuple[Notable, ...]:

@@ -24,7 +24,14 @@ FEWEST_RECORDS = 10
 OF_ERROR, OF_PROBABILITY = 0.5, 0.1  # smaller distances change no answer: shares of the RMSE, and probabilities
 CHUNK = 2**16  # records at a time
 MOST_LISTED = 5
-COPIES = "are copies of each other"
+
+
+@dataclass(frozen=True)
+class Caution:
+    """What changes how an ensemble's scores are read; intended where some members are repeated to weigh more."""
+
+    text: str
+    by_weights: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ def copies(parts: Sequence[Array]) -> list[list[int]]:
     return [group for group in found.values() if len(group) > 1]
 
 
-def cautions(name: str, ensemble: Gaussian | Means | Categorical, errors: Vector) -> Iterator[str]:
+def cautions(name: str, ensemble: Gaussian | Means | Categorical, errors: Vector) -> Iterator[Caution]:
     """What to beware of in a system with this ensemble of N records, and squared errors or 0/1 errors [N]."""
     if ensemble.members < 2 or ensemble.records < FEWEST_RECORDS:
         return
@@ -101,26 +108,22 @@ def cautions(name: str, ensemble: Gaussian | Means | Categorical, errors: Vector
     by_model = answers.reshape(ensemble.models, -1, answers.shape[1]).mean(axis=1)  # draws of a model are alike
     found = camps(distances(by_model))
     if found is not None and found.between >= least:
-        yield _apart(name, found)
+        yield Caution(_apart(name, found))
 
 
-def _copied(name: str, alike: Sequence[Sequence[int]], members: int) -> Iterator[str]:
+def _copied(name: str, alike: Sequence[Sequence[int]], members: int) -> Iterator[Caution]:
     if not alike:
         return
     different = members - sum(map(len, alike)) + len(alike)
     if different == 1:
-        yield f"all {members} members of {marked(name)} {COPIES}, so their spread says nothing"
+        yield Caution(f"all {members} members of {marked(name)} are copies of each other, so their spread says nothing")
         return
     groups = "; ".join(_listed(group) for group in alike[:MOST_LISTED])
-    yield (
-        f"members of {marked(name)} {COPIES} ({groups}): only {different} of {members} are different; unless they are "
-        "repeated to weigh as much as others, their spread is too small"
+    yield Caution(
+        f"members of {marked(name)} are copies of each other ({groups}): only {different} of {members} are different; "
+        "unless they are repeated to weigh as much as others, their spread is too small",
+        by_weights=True,
     )
-
-
-def of_weights(found: Sequence[str]) -> tuple[str, ...]:
-    """The cautions about members of which some are repeated so that all parts weigh the same: but those on copies."""
-    return tuple(each for each in found if COPIES not in each or each.startswith("all "))
 
 
 def _apart(name: str, found: Camps) -> str:

@@ -228,7 +228,7 @@ class Scored:
     answered: Flags | None = None
     answers: npt.NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[camps.Caution, ...] = ()
     drawn: tuple[Drawn, ...] = ()
     texts: Texts | None = None
     length: Vector | None = None

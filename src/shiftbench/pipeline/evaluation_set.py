@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from shiftbench import methods
-from shiftbench.assessment import camps
 from shiftbench.assessment.column_values import cluster_codes
 from shiftbench.assessment.fingerprints import fingerprints
 from shiftbench.assessment.predictions import Predictions
@@ -143,7 +142,7 @@ class TableRecords(EvaluationSet[TableSystem]):
         planned, targets = system.fitted.planned, self.frame[self.target].filter(kept)
         found = scored_ensemble(planned.name, part, targets, role=planned.role, about=system.fitted.about)
         if methods.method(planned.method).combine is not None:
-            found = replace(found, cautions=camps.of_weights(found.cautions))
+            found = replace(found, cautions=tuple(each for each in found.cautions if not each.by_weights))
         return found if system.answered is None else found.answering(system.answered[kept])
 
     def write(self, system: TableSystem, folder: Path) -> None:
