@@ -63,7 +63,8 @@ def test_answers_that_are_no_class_of_the_labels_are_told_in_open_phases_alone(t
     assert scoring.evaluate(folder, board, DEV, spelt).notes == ()
 
 
-def test_scores_and_intervals_are_those_of_a_report(tmp_path):
+def test_scores_and_intervals_are_those_of_a_report(tmp_path, monkeypatch):
+    small_presets.few_replicates(monkeypatch, 100)
     labels = truth(200, clusters=True)
     folder = sealed(tmp_path / "challenge", frame=labels)
     given = answers(labels, 1.0)
@@ -73,7 +74,7 @@ def test_scores_and_intervals_are_those_of_a_report(tmp_path):
         clusters=("cluster",),
     )  # fmt: skip
     system = read(labels.join(given, on="id"), columns, name="submission", where="mine.csv")
-    report = build([(system.records, [system.scored])], Options(threshold=1.0, intervals=Settings()))
+    report = build([(system.records, [system.scored])], Options(threshold=1.0, intervals=Settings(replicates=100)))
     wanted = {("r_auc", "shifted"), ("rmse", "in"), ("f1_auc", "full"), ("roc_auc", "full")}
     checked = 0
     for score in report.scores:
