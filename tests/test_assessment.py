@@ -204,7 +204,7 @@ def test_identical_systems_share_a_rank_and_a_worse_one_does_not(rng: np.random.
     good = scored.given("good", data["errors"], {"u": data["uncertainty"]})
     twin = scored.given("twin", data["errors"], {"u": data["uncertainty"]})
     bad = scored.given("bad", data["errors"] * 2 + 1, {"u": rng.random(900)})
-    report = build([(records, [good, twin, bad])], Options(intervals=intervals.Settings(replicates=200)))
+    report = build([(records, [good, twin, bad])], Options(intervals=intervals.Settings(replicates=100)))
     ranks = {rank.system: rank.rank for rank in report.ranks if rank.metric == "r_auc" and rank.subset == "full"}
     assert ranks == {"good": 1, "twin": 1, "bad": 3}
     same = next(c for c in report.comparisons if (c.a, c.b, c.metric, c.subset) == ("good", "twin", "r_auc", "full"))
@@ -505,7 +505,8 @@ def test_days_on_both_sides_of_the_shift_tell_it_apart_though_their_own_interval
     day = np.repeat(np.arange(40), 20)
     shifted = np.arange(800) % 2 == 1
     errors = np.exp(rng.normal(0.0, 1.0, 40))[day] * (1.0 + 0.3 * shifted) * rng.gamma(8.0, size=800)
-    report = assess(errors, rng.random(800), shifted=shifted, clusters=day)
+    options = Options(intervals=intervals.Settings(replicates=200))
+    report = assess(errors, rng.random(800), shifted=shifted, clusters=day, options=options)
     inside, out = (report.score("mean_error", system="model", split="all", subset=s) for s in ("in", "shifted"))
     assert out.low < inside.high  # type: ignore[operator]
     assert verdict(report)[0].startswith("Under shift the error grows by ")
