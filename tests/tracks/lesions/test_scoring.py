@@ -144,6 +144,14 @@ def test_curves_of_voxels_end_at_the_score_and_give_the_area_of_their_report():
     assert points.y == pytest.approx([each.scores["ndsc"] for each in patients])
 
 
+def test_the_lesion_load_is_one_column_of_the_records():
+    patients = tuple(Patient(str(k), "s", "eval_in", {}, {"age": 40 + k, "load_ml": 2.5}) for k in range(3))
+    source = evaluation.records(Volumes(patients), "eval", np.ones(3)).source
+    assert source is not None
+    assert {"age", evaluation.LOAD} <= {*source.frame.columns}
+    assert "load_ml" not in source.frame.columns
+
+
 def test_systems_without_uncertainty_keep_their_points():
     volumes = Volumes(tuple(Patient(str(k), "s", "eval_in", {}) for k in range(2)))
     found = scoring.scored(System("mask", "model"), [patient_scores(CASE, Prediction(TRUTH))] * 2, np.ones(2))

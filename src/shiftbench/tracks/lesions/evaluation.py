@@ -18,7 +18,7 @@ from shiftbench.errors import TableError, counted
 from shiftbench.partition.settings import SPLITS
 from shiftbench.track import MANIFEST
 from shiftbench.tracks.lesions import layout, manifest, nifti
-from shiftbench.tracks.lesions.patient import PREDICTION, Patient
+from shiftbench.tracks.lesions.patient import MEASURED, PREDICTION, Patient
 from shiftbench.tracks.lesions.schema import PARTS, SHIFTED
 from shiftbench.tracks.lesions.submissions import patient_of
 from shiftbench.tracks.lesions.volumes import Volumes
@@ -86,7 +86,7 @@ def records(volumes: Volumes, split: str, load_ml: Any) -> Records:
     columns = {
         name: values
         for name, values in volumes.columns.items()
-        if name != PREDICTION and any(value not in (None, "") for value in values)
+        if name not in (PREDICTION, *MEASURED) and any(value not in (None, "") for value in values)
     }
     frame = pl.DataFrame(
         {**{name: pl.Series([str(v) for v in values]) for name, values in columns.items()}, LOAD: load_ml}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+MEASURED = ("load_ml",)  # columns that are made of lesion masks
 PREDICTION = "prediction"  # the column of a table with the name of a patient's predictions, where it is not the id
 KINDS = ("flair", "gt", "brain", "t1")
 CALLED = {"flair": "FLAIR", "gt": "lesion mask", "brain": "brain mask", "t1": "T1"}

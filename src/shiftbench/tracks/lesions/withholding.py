@@ -16,10 +16,9 @@ from shiftbench.errors import TableError
 from shiftbench.io import tables
 from shiftbench.partition.settings import SPLITS
 from shiftbench.tracks.lesions import layout
-from shiftbench.tracks.lesions.patient import KINDS, Patient
+from shiftbench.tracks.lesions.patient import KINDS, MEASURED, Patient
 
 LABELS = ("gt", "brain")
-MEASURED = ("load_ml",)  # columns that are made of lesion masks
 
 
 def withhold(source: Path, split: str, inputs: Path, truth: Path | None) -> None:
