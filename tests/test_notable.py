@@ -325,3 +325,9 @@ def test_whole_targets_have_the_separators_of_the_answers_beside_them() -> None:
     titles = [column.title for column in grid.columns]
     assert "," in grid.rows[0].cells[titles.index("Target")].text
     assert grid.rows[0].cells[titles.index("year")].text == "2019"  # what may be a name stays as it is
+
+
+def test_the_confidently_wrong_are_called_so_and_say_their_rule():
+    title, rule = shown.LISTS["confident"]
+    assert title == "Confidently wrong"  # as in pictures of motion, and in the line of the terminal
+    assert "above the median, among the least uncertain tenth" in rule
