@@ -8,6 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from shiftbench.report import page as pages
+from shiftbench.report.drawing import Axis, Drawing, Panel
+from shiftbench.report.grid import Cell, Column, Grid, Row
+from shiftbench.report.svg import svg
 from tests.report.factory import regression
 
 
@@ -53,3 +56,17 @@ def test_values_under_the_pointer_come_as_the_lines_lie(page: Page) -> None:
     values = [float(text.replace(",", "").replace("−", "-")) for text in texts]
     assert len(values) > 2
     assert values == sorted(values, reverse=True)
+
+
+def test_a_paper_s_picture_scrolls_on_a_phone_and_its_contents_are_whole_on_a_wide_page(browser: Browser) -> None:
+    tall = Grid("table", "dev", "A table", "System", (Column("Error"),), (Row("A", (Cell("1"),)),))
+    drawn = svg(Drawing((Panel("", Axis("x", 0.0, 1.0), Axis("y", 0.0, 1.0), ()),) * 3, ()), "name")
+    opened = browser.new_page(viewport={"width": 390, "height": 900})
+    opened.set_content(pages.tables("A paper", [(tall, "", ())] * 60, {"curves": drawn}))
+    picture = opened.locator(".picture")
+    assert picture.evaluate("each => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX") == "auto"
+    assert "linear-gradient" in picture.evaluate("each => getComputedStyle(each).backgroundImage")
+    assert opened.evaluate("document.documentElement.scrollWidth") == 390
+    opened.set_viewport_size({"width": 1400, "height": 900})
+    assert opened.locator("nav").evaluate("each => each.scrollHeight <= each.clientHeight")
+    opened.close()

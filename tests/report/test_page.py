@@ -15,7 +15,7 @@ import shiftbench.report
 from shiftbench.report import page as page_module
 from shiftbench.report import plots
 from shiftbench.report.content import Report
-from shiftbench.report.drawing import Axis, Drawing, Panel
+from shiftbench.report.drawing import Axis, Drawing, Entry, Look, Panel
 from shiftbench.report.front import screen
 from shiftbench.report.front import table as front_table
 from shiftbench.report.grid import Cell, Column, Grid, Row
@@ -370,6 +370,11 @@ def test_the_chart_of_systems_is_called_by_the_score_that_it_shows():
 def test_panels_fill_their_rows_alike(panels: int, columns: int):
     panel = Panel("", Axis("x", 0.0, 1.0), Axis("y", 0.0, 1.0), ())
     assert f";--columns:{columns}" in markup(Drawing((panel,) * panels, ()), "name")
+
+
+def test_a_name_written_from_right_to_left_keeps_its_place_in_a_legend():
+    drawing = Drawing((), (Entry("אבג (2)", Look("#0072B2", "-")),))
+    assert " <bdi>אבג (2)</bdi></span>" in markup(drawing, "name")
 
 
 def test_brackets_of_the_verdict_say_what_they_are():

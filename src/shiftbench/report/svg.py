@@ -48,7 +48,7 @@ def markup(drawing: Drawing, name: str) -> str:
     least = SHRUNK * min((panel.width for panel in drawn), default=0.0)
     most = max(1, int(BROADEST // least)) if drawn else 1
     columns = math.ceil(len(drawn) / math.ceil(len(drawn) / most)) if drawn else 1  # five are three and two
-    keys = [f"<span>{_svg(sample(entry))} {escape(entry.text)}</span>" for entry in drawing.legend]
+    keys = [f"<span>{_svg(sample(entry))} <bdi>{escape(entry.text)}</bdi></span>" for entry in drawing.legend]
     legend = f'\n<div class="legend">{"".join(keys)}</div>' if keys else ""
     wide = " wide" if least > NARROW else ""
     return f'<div class="panels{wide}" style="--least:{least:.0f}px;--columns:{columns}">{"".join(shown)}</div>{legend}'
