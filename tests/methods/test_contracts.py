@@ -20,6 +20,7 @@ from shiftbench.errors import SettingsError, TableError, UnknownNameError
 from shiftbench.methods import METHODS, fitted_folder
 from shiftbench.methods.contract import Method
 from shiftbench.partition.features import Features
+from shiftbench.pipeline import study
 from shiftbench.tracks.power.symbolic.terms import ROLES
 from tests.methods.conftest import TARGETS, Parts
 from tests.methods.sequences import marian_folder
@@ -272,3 +273,10 @@ def test_methods_whose_members_mean_nothing_alone_are_models():
     baselines = {"mean", "majority", "column"}
     assert {name for name, role in roles.items() if role == "model"} == together
     assert {name for name, role in roles.items() if role == "baseline"} == baselines
+
+
+def test_progress_names_what_a_fit_counts():
+    stages = {name: study.stage_of_fit(study.Planned("mine", name, "model", {})) for name in METHODS}
+    assert stages["boosting"] == "fit mine, trees"
+    assert stages["transformer"] == "fit mine, steps"
+    assert stages["mlp"] == "fit mine, validations"

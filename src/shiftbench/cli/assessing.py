@@ -342,7 +342,7 @@ def _report(files: list[Path], names: tuple[str, ...], given: Given, title: str,
             )
             report = build(
                 [(joined.records, joined.systems)], options, calibration=joined.calibration,
-                progress=lambda d, n: progress("assess", d, n),
+                progress=lambda d, n: progress("assess, replicates", d, n),
             )  # fmt: skip
             spent = (cost.of_file(each.system.name, file) for each, file in zip(joined.systems, files, strict=True))
             costs = tuple(filter(None, spent)) if truth else ()

@@ -100,6 +100,7 @@ class Method:
         doubt: a sentence if training ended in a way that makes scores doubtful, or "".
         combine: the prediction from those of the parts that the settings name in `of`, where it is made of these.
         ensembles: the names of those that a fit can predict with, the usual one first.
+        counts: what the progress of a fit counts, in the plural.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Method:
     doubt: Callable[[Fitted], str] | None = None
     combine: Callable[[Sequence[Any], Any], Any] | None = None
     ensembles: tuple[str, ...] = (DEEP,)
+    counts: str = "steps"
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from shiftbench.pipeline.existing_partition import roles
 from shiftbench.pipeline.partitioning import choose_features, infinite, kept_whole
 from shiftbench.pipeline.planning import own_settings, plan
 from shiftbench.pipeline.settings import Settings
-from shiftbench.pipeline.study import Planned
+from shiftbench.pipeline.study import Planned, stage_of_fit
 from shiftbench.pipeline.table_data import infinite_target, task_of, with_target
 from shiftbench.progress import Progress, of_stage, silent
 
@@ -49,7 +49,7 @@ def fit_parts(settings: Settings, folder: Path, place: Path, *, cores: int, prog
     with cost.kept(place, cost.FIT, path=place / cost.FILE):
         methods.method(job.planned.method).fit(
             job.train, job.dev, features=job.features, target=settings.target, settings=job.settings, folder=place,
-            cores=cores, progress=of_stage(say, f"fit {job.planned.name}"),
+            cores=cores, progress=of_stage(say, stage_of_fit(job.planned)),
         )  # fmt: skip
 
 

@@ -71,6 +71,11 @@ class Fitted:
     caution: str = ""
 
 
+def stage_of_fit(planned: Planned) -> str:
+    """How progress names the fit of a method and what of it is counted."""
+    return f"fit {planned.name}, {methods.method(planned.method).counts}"
+
+
 def fitted(
     planned: Planned, settings: MethodSettings, train: Data, dev: Data, folder: Path, *, evaluated: Data, cores: int,
     progress: Progress, **columns: Any,
@@ -83,7 +88,7 @@ def fitted(
     with nullcontext() if method.role == "baseline" else cost.kept(folder, cost.FIT):
         method.fit(
             train, dev, settings=settings, folder=folder, cores=cores, **columns,
-            progress=of_stage(progress, f"fit {planned.name}"),
+            progress=of_stage(progress, stage_of_fit(planned)),
         )  # fmt: skip
     with fitted_folder.using(folder):
         about, caution = method.about(evaluated, folder=folder), method.caution(folder=folder)
@@ -234,7 +239,7 @@ def run(
     fitted = []
     with workers.kept():
         for planned in study.planned:
-            say(f"fit {planned.name}", 0, 1)
+            say(stage_of_fit(planned), 0, 1)
             fitted.append(study.fit(planned, folder / MODELS / planned.place, cores=cores, progress=say))
     make = _Reports(study, fitted, folder, cores, say)
     made = [make.compared(each) if each.compared else make.one_by_one(each) for each in study.selections]
@@ -298,7 +303,7 @@ class _Reports(Generic[SystemKind, SetKind]):
                     notes[task] += why_not
         results = {}
         for task, title in self.study.tasks.items():
-            stage = f"assess {title}".rstrip()
+            stage = f"assess {title}".rstrip() + ", replicates"
             options = self.options(task, selection, recipes)
             report = self._finished(build(splits[task], options, progress=partial(self.say, stage)), task, notes[task])
             report = replace(report, costs=tuple(filter(None, costs.values())))
@@ -317,7 +322,7 @@ class _Reports(Generic[SystemKind, SetKind]):
                         # What stands beside the scores is that of the first.
                         brief = bool(parts[task])
                         parts[task].append(build([scored], self.options(task, selection, {}), brief=brief))
-                self.say(f"assess {selection.name}", len(recipes), len(recipes))
+                self.say(f"assess {selection.name}, systems", len(recipes), len(recipes))
         return {
             task: Result(f"{task}-{selection.name}", together(found, recipes), printed=False)
             for task, found in parts.items()

@@ -101,7 +101,7 @@ def batched(
 
     return Method(
         name, title, settings, lambda job: prepare(job, learn_inputs), answer, describe, train=train,
-        libraries=("torch",), extra="neural",
+        libraries=("torch",), extra="neural", counts="validations",
     )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def boosted(
 
     return Method(
         name, title, settings, lambda job: prepare(job, plan(job)), answer, describe, role, train, ("catboost",),
-        "boosting", doubt=caution,
+        "boosting", doubt=caution, counts="trees",
     )  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def _checked(about: Mapping[str, Volumes], progress: Progress) -> list[str]:
     patients = [each for volumes in about.values() if not volumes.checked for each in volumes.patients]
     notes, problems = list[tuple[str, str]](), list[str]()
     for done, patient in enumerate(patients):
-        progress("check scans", done, len(patients))
+        progress("check patients", done, len(patients))
         known = checks.checked(patient)
         problems += known.problems
         notes += [(patient.id, note) for note in known.notes if not note.startswith(checks.NO_FLAIR)]

@@ -22,7 +22,7 @@ from shiftbench.tracks.lesions.partition import Experiment
 from shiftbench.tracks.lesions.patient import CALLED, Patient
 from shiftbench.tracks.lesions.schema import PARTS
 
-STAGE, MAKING = "check scans", "write scans"
+STAGE, MAKING = "check patients", "write patients"
 
 
 def prepare(

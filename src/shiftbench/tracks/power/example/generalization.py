@@ -18,7 +18,7 @@ from shiftbench.tracks.power.physics.ship import Ship, ship
 
 RECORDS = 2_500_000
 BLOCK = 131_072
-STAGE = "generalization"
+STAGE = "generalization, records"
 
 # Shifts 2.0, Table 20: each uniform and independent of the others; angles are relative to the course
 OVER_GROUND_KN = (5.0, 23.0)

@@ -16,7 +16,7 @@ from shiftbench.tracks.weather import schema
 Blocks = Callable[[], Iterator[pl.DataFrame]]
 
 BYTES = {".csv": 800, ".parquet": 300}  # per row, a low estimate
-STAGE = "example"
+STAGE = "rows"
 ROW_GROUP = 131_072
 
 
