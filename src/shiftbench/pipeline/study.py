@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from shiftbench import methods
 from shiftbench.assessment.assess import Options, build
 from shiftbench.assessment.scored import Records, Scored
-from shiftbench.errors import SettingsError, quoted
+from shiftbench.errors import SettingsError, UnknownNameError, quoted
 from shiftbench.io import files
 from shiftbench.methods import fitted_folder, workers
 from shiftbench.methods.contract import Data
@@ -72,8 +72,11 @@ class Fitted:
 
 
 def stage_of_fit(planned: Planned) -> str:
-    """How progress names the fit of a method and what of it is counted."""
-    return f"fit {planned.name}, {methods.method(planned.method).counts}"
+    """How progress names the fit of a method and, of a registered one, what is counted."""
+    try:
+        return f"fit {planned.name}, {methods.method(planned.method).counts}"
+    except UnknownNameError:
+        return f"fit {planned.name}"
 
 
 def fitted(
