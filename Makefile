@@ -5,8 +5,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 PORT ?= 8000
+HOSTILE_CASES ?= 5000
 
-.PHONY: demo demo-networks board browser test quick check bench docs viewer htmx clean
+.PHONY: demo demo-networks board browser test quick hostile check bench docs viewer htmx clean
 
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -65,6 +66,9 @@ SLOW := $(patsubst %,tests/%.py,contracts/test_score_ranges contracts/test_track
 
 quick: .venv/dev  ## the tests for the work between, in less than 90 seconds on two quiet cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q $(QUICK) $(addprefix --ignore=,$(SLOW))
+
+hostile: .venv/dev  ## 5,000 generated hostile files, where the suite meets 2,000: make hostile HOSTILE_CASES=20000
+	HOSTILE_CASES=$(HOSTILE_CASES) $(BIN)/python -m pytest -q tests/hostile
 
 check: .venv/dev  ## format, lint, types
 	$(BIN)/ruff format --check .
