@@ -55,7 +55,7 @@ _HOMES = {
     "ShiftbenchWarning": "errors",
 }
 
-__version__ = "0.18.0"  # the one source: pyproject.toml reads it, too
+__version__ = "0.19.0"  # the one source: pyproject.toml reads it, too
 
 __all__ = [
     "MEASURES",
