@@ -48,7 +48,7 @@ STYLES = {
     "dropout_ensemble": ("dropout ensemble", "--"),
     MC_DROPOUT: ("MC dropout (one network)", ":"),
 }
-PALE = 0.45
+PALE, FAINT = 0.45, 0.8  # of printed bars, and of printed lines, whose grey is faint enough
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _lines(panel: Any, ours: Sequence[Point], theirs: Sequence[Point]) -> None:
                     x, [point.value for point in mine], marker=MARKERS[place], markersize=5,
                     color=GREY if hollow else COLOURS[place], markerfacecolor="white" if hollow else COLOURS[place],
                     linestyle=dash, linewidth=0.7 if hollow else 1.2,
-                    alpha=PALE if hollow else 1.0, zorder=2 if hollow else 3,
+                    alpha=FAINT if hollow else 1.0, zorder=2 if hollow else 3,
                 )  # fmt: skip
     panel.set_xticks(range(len(counts)), [str(count) for count in counts])
     panel.set(xlabel="members K", xlim=(-0.5, len(counts) - 0.5))

@@ -180,7 +180,7 @@ def _training_sets(made: Sequence[Table], runs: Sequence[Run]) -> Figure:
             panel.plot(range(len(letters)), [float("nan") if value is None else value for value in ours], **look)
             if _comparable(runs):
                 theirs = [found[letter].printed[0].value for letter in letters]
-                panel.plot(range(len(letters)), theirs, **look, markerfacecolor="white", alpha=0.6, linewidth=0.8)
+                panel.plot(range(len(letters)), theirs, **look, markerfacecolor="white", alpha=0.8, linewidth=0.8)
         panel.set_xticks(range(len(letters)), letters)
         panel.set(title=SPLITS[table.columns[0].dataset].capitalize(), xlabel="Training set (Table 12)")
     axes[0].set_ylabel(_axis(made[0], metric, runs))
