@@ -136,6 +136,9 @@ def test_missed_lesions_are_the_largest_without_a_predicted_voxel_and_alarms_the
     assert gallery._missed(TRUTH, Prediction(TRUTH)) is None
     assert gallery._alarm(TRUTH, Prediction(TRUTH)) is None
     assert gallery._alarm(TRUTH, Prediction(ALARM | TRUTH))[2] == "the largest, 27 voxels"
+    single = np.zeros_like(TRUTH)
+    single[tuple(np.argwhere(ALARM & ~TRUTH)[0])] = True
+    assert gallery._alarm(TRUTH, Prediction(single))[2] == "the largest, 1 voxel"
 
 
 @pytest.mark.parametrize("name", ["missed lesion", "false alarm"])

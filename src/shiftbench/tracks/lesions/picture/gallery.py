@@ -11,6 +11,7 @@ import numpy as np
 from shiftbench.assessment.scored import Scored
 from shiftbench.check import Flags
 from shiftbench.components import components
+from shiftbench.errors import counted
 from shiftbench.report.picture import Picture
 from shiftbench.report.view import clean, split_title
 from shiftbench.tracks.lesions.picture.figure import patient_figure
@@ -121,7 +122,13 @@ def _alarm(truth: Flags, prediction: Prediction) -> tuple[float, Point, str] | N
     if found is None:
         return None
     value, at = found
-    return value, at, f"the largest, {value:.0f} voxels" if sized else f"the most certain, mean probability {value:.2f}"
+    return (
+        value,
+        at,
+        f"the largest, {counted(round(value), 'voxel')}"
+        if sized
+        else f"the most certain, mean probability {value:.2f}",
+    )
 
 
 def _alone(
