@@ -59,6 +59,7 @@ def test_example_data_become_reports_and_the_papers_tables(
     shiftbench: Shiftbench, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_presets.use(monkeypatch)
+    small_presets.blank_pictures(monkeypatch)
     said = shiftbench("run", "weather", "--data", table, "--out", "run", *QUICK)
     assert said.code == 0, said.err
     regression, classification = (
