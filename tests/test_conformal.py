@@ -504,9 +504,9 @@ def test_the_first_screen_tells_of_endless_intervals(rng):
     )
     apart = tuple(replace(each, endless=0.234) for each in report.separations)
     told = replace(report, scores=tuple(endless), separations=apart)
-    assert "they would be infinite for 23 % of the shifted records." in intervals_sentence(told)
+    assert "they would be infinite for 23.4 % of the shifted records." in intervals_sentence(told)
     (note,) = (grid.note for grid in grids(told) if (grid.kind, grid.split) == ("conformal_size", "eval"))
-    assert "23 % of the records have regions of 90 % without ends" in note
+    assert "23.4 % of the records have regions of 90 % without ends" in note
 
 
 def test_the_first_screen_tells_where_they_mend_the_in_domain_side_alone(rng):

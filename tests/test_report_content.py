@@ -21,7 +21,7 @@ from shiftbench.report.content import FORMAT, Report
 from shiftbench.report.front import screen
 from shiftbench.report.verdict import verdict
 from shiftbench.scores.metric import METRICS
-from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Part, Rank, Score, Slice, System
+from shiftbench.scores.score import SUBSETS, Comparison, Count, Curve, Part, Rank, Score, Separation, Slice, System
 from tests.report.factory import hostile, regression
 
 REPORT = Report(
@@ -323,3 +323,10 @@ def test_numbers_beyond_64_bits_are_floats_of_a_report():
     found = Report.from_json(plain | {"curves": [large], "scores": [plain["scores"][0] | {"value": 10**30}]})
     assert type(found.curves[0].y[0]) is type(found.scores[0].value) is float
     assert found.curves[0].y[0] == found.scores[0].value == 1e30
+
+
+def test_a_field_that_an_earlier_version_did_not_write_has_its_default() -> None:
+    kept = replace(REPORT, separations=(Separation("eval", "in", 0.6, 40.0, 50, 0.0, 0.2),)).to_json()
+    assert Report.from_json(kept).separations[0].endless == 0.2
+    del kept["separations"][0]["endless"]
+    assert math.isnan(Report.from_json(kept).separations[0].endless)

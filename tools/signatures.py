@@ -51,6 +51,7 @@ IMPORTED = {  # module → what a track imports from it
     "shiftbench.scores.resampling": ("Terms", "SetTerms"),
     "shiftbench.scores.score": ("Text",),
     "shiftbench.report.picture": ("Picture",),
+    "shiftbench.track.paper.figure": ("PaperFigure",),
     "shiftbench.track.paper.output": ("Paper",),
     "shiftbench.track.paper.run": ("names",),
     "shiftbench.track.paper.table": ("Table", "Row", "Column", "Cell", "Cell.of"),

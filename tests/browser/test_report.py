@@ -62,7 +62,7 @@ def test_a_paper_s_picture_scrolls_on_a_phone_and_its_contents_are_whole_on_a_wi
     tall = Grid("table", "dev", "A table", "System", (Column("Error"),), (Row("A", (Cell("1"),)),))
     drawn = svg(Drawing((Panel("", Axis("x", 0.0, 1.0), Axis("y", 0.0, 1.0), ()),) * 3, ()), "name")
     opened = browser.new_page(viewport={"width": 390, "height": 900})
-    opened.set_content(pages.tables("A paper", [(tall, "", ())] * 60, {"curves": drawn}))
+    opened.set_content(pages.tables("A paper", [(tall, "", ())] * 60, [pages.Drawn("curves", "Curves", "", drawn)]))
     picture = opened.locator(".picture")
     assert picture.evaluate("each => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX") == "auto"
     assert "linear-gradient" in picture.evaluate("each => getComputedStyle(each).backgroundImage")

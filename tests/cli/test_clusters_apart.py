@@ -88,7 +88,7 @@ def test_clusters_are_kept_apart_unless_cut_and_then_the_first_sentence_says_by_
     (told,) = (text for text in verdict(report(tmp_path / "cut")) if "share their “day”" in text)
     said = re.fullmatch(
         r"Careful: in-domain is probably too good, as (all|[\d.]+ % of) in-domain records share their “day” with "
-        r"train; kept apart it would be about ([\d.]+)\.",
+        r"train; with these kept apart it would be about ([\d.]+)\.",
         told,
     )
     assert said, told

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from shiftbench.errors import SettingsError
 from shiftbench.scores.score import Score
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.output import Paper
 from shiftbench.track.paper.table import Cell, Column, Row, Table
 
@@ -17,12 +19,12 @@ def drawing() -> Callable[..., Paper]:
     """A paper without tables, whose pictures have given names."""
 
     def paper(*names: str) -> Paper:
-        def figures(_reports: object, folder: Path) -> list[Path]:
+        def figures(_reports: object, folder: Path) -> list[PaperFigure]:
             folder.mkdir(parents=True, exist_ok=True)
-            paths = [folder / f"{name}{ending}" for name in names for ending in (".png", ".svg")]
-            for path in paths:
+            drawn = [PaperFigure(folder / f"{name}.png", f"Figure {name}", "Across <years>, up m.") for name in names]
+            for path in (path for figure in drawn for path in figure.paths):
                 path.write_bytes(b"drawn")
-            return paths
+            return drawn
 
         return Paper(title="A paper", tables=lambda _reports: [], figures=figures)
 
@@ -39,6 +41,22 @@ def test_pictures_of_an_earlier_run_do_not_stay_and_what_is_not_ours_does(
         "b.png", "b.svg", "c.png", "c.svg", "mine.png",
     ]  # fmt: skip
     assert "figures/a.png" not in (tmp_path / "tables.md").read_text("utf-8")
+
+
+def test_figures_have_their_titles_and_captions_in_markdown_and_on_the_page(
+    drawing: Callable[..., Paper], tmp_path: Path
+) -> None:
+    written = drawing("a").write([], tmp_path)
+    text = written["markdown"].read_text("utf-8")
+    assert "![Figure a](figures/a.png)\n\n**Figure a.** Across " in text
+    assert "<years>" not in text
+    assert "<strong>Figure a.</strong> Across &lt;years&gt;, up m." in written["html"].read_text("utf-8")
+
+
+def test_a_figure_without_a_caption_is_refused(tmp_path: Path) -> None:
+    paper = Paper("A paper", lambda _reports: [], lambda _reports, folder: [folder / "a.png"])  # type: ignore[list-item]
+    with pytest.raises(SettingsError, match="paper 'A paper': figures: expected PaperFigure, found PosixPath; return"):
+        paper.write([], tmp_path)
 
 
 def test_a_column_may_be_in_any_unit(tmp_path: Path) -> None:

@@ -330,7 +330,7 @@ def test_what_a_guess_may_reach_is_told_apart_from_chance_on_both_sides(gains, w
 
 
 def test_uncertainty_that_knows_nothing_is_told(rng):
-    assert "ranks errors no better than chance" in text_of(model(rng, "m", know=False))
+    assert "may or may not rank errors better than chance" in text_of(model(rng, "m", know=False))
     assert "follows the errors in part" in text_of(model(rng, "m"))
 
 

@@ -118,7 +118,7 @@ def test_what_is_bold_is_told_where_anything_is():
     for made, told in ((report, True), (few, False), (replace(report, ranks=()), False)):
         for kind, split in (("answers", "eval"), ("splits", "")):
             grid = grid_of(made, kind, split)
-            assert ("Bold: the best value" in grid.note) is told
+            assert ("Bold: of the systems of rank 1" in grid.note) is told
             assert any(cell.best for row in grid.rows for cell in row.cells) is told
 
 

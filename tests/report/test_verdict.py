@@ -206,7 +206,8 @@ def uncertain(metric: str, value: float, *ends: float) -> str:
         ("rejection_ratio", (0.85, 0.8, 0.9), "follows the errors closely: it does 85.0 % of what a perfect ranking"),
         ("rejection_ratio", (0.4, 0.3, 0.5), "follows the errors in part: it does 40 %"),
         ("rejection_ratio", (0.1, 0.05, 0.15), "hardly follows the errors: it does 10.0 %"),
-        ("rejection_ratio", (0.1, -0.1, 0.3), "ranks errors no better than chance: it does 10 %"),
+        ("rejection_ratio", (0.1, -0.1, 0.3), "may or may not rank errors better than chance: it does 10 %"),
+        ("rejection_ratio", (0.01, -0.03, 0.05), "ranks errors no better than chance: it does 1.0 %"),
         (
             "rejection_ratio",
             (-0.3, -0.4, -0.2),

@@ -99,17 +99,22 @@ def _shared(found: Leakage, parts: Partition) -> list[str]:
 
     Only where some feature is not whole: rows of few categories are often equal by chance.
     """
-    if not any(parts.table[name].dtype.is_float() for name in found.compared):
+    if not any(_is_fractional(parts.table[name]) for name in found.compared):
         return []
     equal = [each.counts for each in found.findings if each.kind == "duplicates" and " are equal " in each.what]
     notes = []
     for name, side in (("eval_in", "in-domain"), ("eval_out", "shifted")):
         share = sum(counts.get(name, 0) for counts in equal) / max(parts.counts[name], 1)
         if share >= MANY_SHARED:
-            which = "all" if share >= 1 else f"{100 * share:.2g} % of the"
+            which = "all" if share >= 1 else f"{100 * share:.3g} % of the"
             text = f"{which} evaluated {side} records have exactly the features of a record in train"
             notes.append(f"{CAREFUL}{text}, so their scores may be too good")
     return notes
+
+
+def _is_fractional(values: pl.Series) -> bool:
+    """Whether any is no whole number; columns of whole numbers with gaps are often stored as floats."""
+    return values.dtype.is_float() and bool(((values.round(0) != values) & values.is_finite()).any())
 
 
 def _require_uniform(frame: pl.DataFrame, rules: Rules, clusters: Sequence[str], *, where: str) -> None:

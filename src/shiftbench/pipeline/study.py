@@ -322,7 +322,7 @@ class _Reports(Generic[SystemKind, SetKind]):
                 recipes[system.name] = dict(system.recipe)
                 for split in own.splits:
                     for task, scored in self.score(own, [system], split).items():
-                        # What stands beside the scores is that of the first.
+                        # What stands beside the scores would be that of the first alone, and `together` leaves it out.
                         brief = bool(parts[task])
                         parts[task].append(build([scored], self.options(task, selection, {}), brief=brief))
                 self.say(f"assess {selection.name}, systems", len(recipes), len(recipes))
@@ -353,7 +353,7 @@ def require_tasks(what: str, found: Iterable[str], tasks: Iterable[str]) -> None
 
 
 def together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
-    """One report from reports of single systems, without their curves."""
+    """One report from reports of single systems, without what is shown of one system alone: curves, slices, records."""
     first = parts[0]
     named = {system.name: system for part in parts for system in part.systems}
     return replace(
@@ -365,6 +365,7 @@ def together(parts: Sequence[Report], recipes: Mapping[str, Any]) -> Report:
         slices=(),
         slice_scores=(),
         parts=(),
+        notable=(),
         warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
         recipe={**first.recipe, "systems": dict(recipes)},
     )

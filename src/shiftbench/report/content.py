@@ -313,6 +313,8 @@ def _row(kind: type[Any], entry: Any) -> Any:
         raise TypeError(f"{kind.__name__} is {quoted(entry)}")
     values = dict(entry)
     for place in dataclasses.fields(kind):
+        if place.name not in values and place.default is not dataclasses.MISSING:
+            continue  # an earlier version did not write it
         if str(place.type).startswith("float"):
             number = values.get(place.name)
             if place.name not in values or not isinstance(number, (int, float, type(None))):

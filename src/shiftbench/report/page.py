@@ -57,20 +57,6 @@ MOST_STACKED = 96  # cells of a paper's table whose rows become blocks on a phon
 SHORT = re.compile(r"\b[A-Z0-9]{1,3}-(?=[A-Z])")  # the beginning of a name such as R-AUC
 _NAME = re.compile("“([^”]*)”")
 _CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")  # what is typed: in backticks, or an option
-SPELLED = {
-    "r auc": "R-AUC",
-    "f1 auc": "F1-AUC",
-    "f1": "F1",
-    "rmse": "RMSE",
-    "nll": "NLL",
-    " cnll": ", cNLL",
-    " weighted ade": ", weightedADE",
-    "dsc": "DSC",
-    "ndsc": "nDSC",
-    " dev": ", development",
-    " eval": ", evaluation",
-    " generalization": ", generalization",
-}  # of words in names of pictures, those that are not spelled as there
 OPENING = ("summary", "error_retention")  # the pictures of the first screen, side by side
 # The picture below each table.
 PICTURES = {
@@ -85,7 +71,7 @@ PICTURES = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """One of the report's own pictures; `svg` is markup written by us, in which all names are already escaped."""
+    """A picture of a report or of a paper; `svg` is markup written by us, in which all names are already escaped."""
 
     name: str
     title: str
@@ -134,19 +120,9 @@ def html(report: Report, *, pictures: Mapping[str, Drawing] | None = None, furth
     )
 
 
-def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], pictures: Mapping[str, str]) -> str:
-    """Tables, each with its caption and notes, then pictures (SVG texts by name): a page that looks like a report."""
-    drawn = [Drawn(name, _spelled(name), "", svg) for name, svg in pictures.items()]
-    return template("tables.html").render(title=title, tables=shown, pictures=drawn, most_stacked=MOST_STACKED)
-
-
-def _spelled(name: str) -> str:
-    """The name of a picture's file as words: Synthetic degradation, R-AUC. Proper names keep their capitals."""
-    text = name.replace("_", " ")
-    text = text[:1].upper() + text[1:]
-    for words, title in SPELLED.items():
-        text = re.sub(rf"\b{words}\b", title, text, flags=re.IGNORECASE)
-    return _bound(text)
+def tables(title: str, shown: Sequence[tuple[Grid, str, Sequence[str]]], pictures: Sequence[Drawn]) -> str:
+    """Tables, each with its caption and notes, then pictures: a page that looks like a report."""
+    return template("tables.html").render(title=title, tables=shown, pictures=pictures, most_stacked=MOST_STACKED)
 
 
 def first_screen(report: Report) -> str:

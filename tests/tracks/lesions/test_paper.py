@@ -267,7 +267,7 @@ def test_facts_in_print_are_those_of_the_paper(shared):
 def test_pictures_are_drawn_of_what_a_report_has(report, tmp_path):
     lesions = {"eval_in": {"patients": 20, "volume_ml": 10.0, "volume_sd_ml": 5.0, "lesions": {"6": 300, "26": 200}}}
     told = replace(report, recipe={**report.recipe, "lesions": lesions})
-    names = {path.name for path in paper.figures([told], tmp_path)}
+    names = {path.name for figure in paper.figures([told], tmp_path) for path in figure.paths}
     kinds = ("loads", "ndsc_by_load_eval", "dsc_by_load_eval", "error_retention_eval", "voxel_retention_eval")
     assert names == {f"{kind}.{ending}" for kind in kinds for ending in ("png", "svg")}
     page = (tmp_path / "ndsc_by_load_eval.svg").read_text()

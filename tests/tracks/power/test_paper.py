@@ -392,7 +392,7 @@ def test_a_run_that_lacks_anything_leaves_dashes(tmp_path):
 def test_reports_without_each_member_still_have_their_spread_drawn(tmp_path):
     small = made(systems=("DNN",), splits=("dev",))
     report = replace(small, curves=(), scores=tuple(replace(score, each=()) for score in small.scores))
-    assert {"synthetic_errors_of_members"} <= {path.stem for path in paper.figures([report], tmp_path)}
+    assert {"synthetic_errors_of_members"} <= {figure.path.stem for figure in paper.figures([report], tmp_path)}
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,7 @@ def test_pictures_are_the_same_each_time_and_hold_no_print_of_another_unit(tmp_p
     report = replace(made(systems=("DNN",), splits=("generalization",)), curves=())
     other = replace(report, target_unit="MW", error_unit="MW²")
     first, again, foreign = (
-        {path.name: path for path in paper.figures([run], tmp_path / str(place))}
+        {path.name: path for figure in paper.figures([run], tmp_path / str(place)) for path in figure.paths}
         for place, run in enumerate((report, report, other))
     )
     assert {path.suffix for path in first.values()} == {".png", ".svg"}

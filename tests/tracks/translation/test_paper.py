@@ -73,7 +73,7 @@ def test_the_sets_stand_beside_those_in_print(report):
 
 def test_figures_are_drawn_with_what_the_reports_have(report, tmp_path, monkeypatch):
     blank_pictures(monkeypatch)
-    paths = PAPER.figures([report], tmp_path)
+    paths = [path for figure in PAPER.figures([report], tmp_path) for path in figure.paths]
     assert {path.stem for path in paths} == {
         "error_retention_dev", "f1_retention_dev", "error_retention_eval", "f1_retention_eval", "scores_dev",
         "scores_eval", "anomalies",

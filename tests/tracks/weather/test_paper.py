@@ -300,7 +300,7 @@ def test_the_best_and_those_of_rank_one_within_its_interval_are_bold():
     marked, text, number = bold(replace(report, scores=tuple(scores)))
     assert marked == {"CatBoost ensemble", "FT-Transformer ensemble"}
     assert f"**{number}**" in text
-    assert "Bold: the best value" in text
+    assert "Bold: of a run's systems of rank 1" in text
 
 
 def test_measures_and_training_sets_have_no_test_and_no_bold():
@@ -367,7 +367,9 @@ def test_a_run_that_lacks_anything_leaves_dashes(tmp_path):
         row = [row.system for row in table.rows].index("CatBoost ensemble")
         assert table.ours(row, 0) == ("–", "")
         assert table.in_print(row, 0) == "1.51"
-    drawn = [{path.stem for path in paper.figures([replace(entry, curves=())], tmp_path)} for entry in bare[-3:]]
+    drawn = [
+        {figure.path.stem for figure in paper.figures([replace(entry, curves=())], tmp_path)} for entry in bare[-3:]
+    ]
     assert drawn == [set(), {"regression_robustness", "regression_measures_eval"}, set()]
 
 
@@ -445,12 +447,12 @@ def test_pictures_are_drawn_of_what_there_is_and_the_same_each_time(tmp_path):
         made(systems=("likelihood_boosting",), experiment="B", seed=1),
     ]
     runs = [replace(run, curves=()) for run in runs]
-    paths = paper.figures(runs, tmp_path / "one")
+    paths = [path for figure in paper.figures(runs, tmp_path / "one") for path in figure.paths]
     stems = {path.stem for path in paths}
     assert {"regression_robustness", "regression_measures_eval", "regression_training_sets"} <= stems
     assert not any(stem.startswith("classification") or "retention" in stem for stem in stems)
     assert {path.suffix for path in paths} == {".png", ".svg"}
-    again = paper.figures(runs, tmp_path / "two")
+    again = [path for figure in paper.figures(runs, tmp_path / "two") for path in figure.paths]
     assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
 
 
@@ -459,7 +461,7 @@ def test_print_is_not_drawn_on_an_axis_of_another_unit(tmp_path):
     other = replace(report, target_unit="MW", error_unit="MW²")
     pictures = []
     for place, run in enumerate((report, other)):
-        paths = paper.figures([run], tmp_path / str(place))
+        paths = [figure.svg for figure in paper.figures([run], tmp_path / str(place))]
         pictures.append(next(path.read_text("utf-8") for path in paths if path.name == "regression_robustness.svg"))
     assert "<!-- FT-Transformer ensemble -->" in pictures[0]
     assert "<!-- FT-Transformer ensemble -->" not in pictures[1]
@@ -469,7 +471,7 @@ def test_print_is_not_drawn_on_an_axis_of_another_unit(tmp_path):
 
 def test_without_other_training_sets_there_is_no_picture_of_them(tmp_path):
     report = replace(made("classification", (*PAPER, "majority")), curves=())
-    stems = {path.stem for path in paper.figures([report], tmp_path)}
+    stems = {figure.path.stem for figure in paper.figures([report], tmp_path)}
     assert "classification_robustness" in stems
     assert "classification_training_sets" not in stems
 

@@ -240,7 +240,7 @@ def _share(case: Case, kind: str, side: str, nominal: float) -> str:
     share = next((each for each in here if finite(each) and each > 0), None)
     if share is None or nominal != COVERAGE or not kind.startswith("weighted"):
         return "some records"
-    return f"{100 * share:.2g} % of the {'shifted ' if side == 'shifted' else ''}records"
+    return f"{100 * share:.3g} % of the {'shifted ' if side == 'shifted' else ''}records"
 
 
 def _length_of(case: Case, system: System, nominal: float, side: str) -> Callable[[Score], str]:

@@ -68,7 +68,7 @@ def _leak(case: Case, front: System, leak: Leak) -> str:
     digits: Digits = case.digits()
     worse = 1 - leak.factor * better if case.metric.better == "max" else leak.factor * better
     about = f"{digits.text(worse)} {digits.unit}".rstrip()
-    return f"in-domain is probably too good, as {shared}; kept apart it would be about {about}."
+    return f"in-domain is probably too good, as {shared}; with these kept apart it would be about {about}."
 
 
 def _elsewhere(case: Case, front: System) -> Iterator[Finding]:

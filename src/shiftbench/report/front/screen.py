@@ -91,7 +91,11 @@ def _worthless(case: Case, front: System) -> Iterator[Finding]:
     share = case.score(front.name, "full", "acceptable")
     if share is not None and share.value == 0 and not too_few(case.report, case.split):
         own = case.report.threshold
-        limit = "" if own is None else f" (threshold {f'{own:.6g} {clean(case.report.error_unit)}'.rstrip()})"
+        limit = (
+            ""
+            if own is None or case.report.task == "classification"
+            else f" (threshold {f'{own:.6g} {clean(case.report.error_unit)}'.rstrip()})"
+        )
         yield Finding(f"No answer of {named(front.name)} is acceptable{limit}.", "answers")
 
 

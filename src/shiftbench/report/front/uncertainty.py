@@ -15,6 +15,7 @@ from shiftbench.scores.metric import METRICS
 from shiftbench.scores.score import Score, System
 
 CLOSELY, PARTLY = 0.8, 0.2  # shares of the rejection ratio
+UNDECIDED = 0.1  # an interval of a rejection ratio with 0 that reaches further shows nothing of the ranking
 ALIKE = 0.05  # from chance: an interval of a ROC-AUC that stays within it shows that records cannot be told apart
 MORE = 0.1  # of a perfect ranking: that much more over all records than on either side comes from between the two
 WEAK = 0.65  # ROC-AUC
@@ -72,6 +73,8 @@ def _ranks(case: Case, ratio: Score, *, knows_little: bool) -> str:
             f"has a rejection ratio of {case.digits('rejection_ratio').text(ratio.value)} % ({RANDOM}, 100 % the best)"
         )
     share = _share(case, ratio)
+    if holds(ratio, 0.0) and max(abs(end) for end in (ratio.low, ratio.high) if finite(end)) > UNDECIDED:
+        return f"may or may not rank errors better than chance: it does {share}"
     if holds(ratio, 0.0) or ratio.value == 0.0:
         return f"ranks errors no better than chance: it does {share}"
     if ratio.value < 0:

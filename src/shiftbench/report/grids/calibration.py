@@ -100,7 +100,7 @@ def _calibration_notes(report: Report, split: str) -> Iterator[str]:
 
 
 def _share_without_ends(found: Separation) -> str:
-    share = f", {100 * found.endless:.2g} % of the records have regions of 90 % without ends"
+    share = f", {100 * found.endless:.3g} % of the records have regions of 90 % without ends"
     return share if finite(found.endless) and found.endless > 0 else ""
 
 

@@ -14,8 +14,8 @@ from shiftbench.scores.score import SUBSETS, Score, System
 
 ROLES = {"ensemble": "ensemble", "single": "single models", "baseline": "baseline", "model": "model"}
 BOLD = (
-    "Bold: the best value, and those within its interval that no adjusted paired test finds worse; scores without a "
-    "test are never bold."
+    "Bold: of the systems of rank 1 (no adjusted paired test finds one better), the best value and those within its "
+    "interval; scores without a test are never bold."
 )
 NO_INTERVAL = "†"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shiftbench.io import files
 from shiftbench.report import canvas, curve_figures, plots
@@ -13,22 +13,50 @@ from shiftbench.report.content import Report
 from shiftbench.report.drawing import Drawing
 from shiftbench.report.style import GREY, short
 from shiftbench.report.view import clean, split_title
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.run import Run, groups, merged
 from shiftbench.track.paper.table import Cell, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+RETENTION = {
+    "error_retention": (
+        "Error retention",
+        "{} over the retention fraction, the share of records that keep their answers, from the most certain on, while "
+        "all others count as error 0; a line for each system, a panel for each side of the shift. Lower is better: a "
+        "useful uncertainty lies below the dotted random order, near the dashed optimal one.",
+    ),
+    "f1_retention": (
+        "F1 retention",
+        "{} over the retention fraction, the share of records, from the most certain on, that are predicted to be "
+        "acceptable; a line for each system, a panel for each side of the shift. Higher is better, towards the dashed "
+        "optimal order.",
+    ),
+}  # title, and caption with a place for the score on the vertical axis
 NOT_COMPARABLE = "Data other than the official ones: printed values are for orientation."
 
 
-def save(figure: Figure | Drawing, path: Path) -> list[Path]:
-    """Write a figure as PNG and as SVG, each whole or not at all."""
-    if isinstance(figure, Drawing):
-        return plots.save({path.stem: figure}, path.parent)
+class Captioned(NamedTuple):
+    """A figure that is drawn, not written yet: the name of its file, its title and caption."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure | Drawing
+
+
+def save(made: Captioned, folder: str | Path, name: str) -> PaperFigure:
+    """Write a figure into a folder as PNG and as SVG under a name, each whole or not at all."""
+    path = Path(folder) / f"{name}.png"
+    found = PaperFigure(path, made.title, made.caption)
+    if isinstance(made.figure, Drawing):
+        plots.save({name: made.figure}, path.parent)
+        return found
     with files.replacing(path) as temporary:
-        canvas.write_png(figure, temporary)
-    return [path, files.write_text(path.with_suffix(".svg"), canvas.svg(figure, path.stem))]
+        canvas.write_png(made.figure, temporary)
+    files.write_text(found.svg, canvas.svg(made.figure, name))
+    return found
 
 
 def dot(panel: Any, cell: Cell, row: float, color: str, marker: str, *, comparable: bool = True) -> None:
@@ -63,21 +91,27 @@ def name_rows(panel: Any, texts: Sequence[str]) -> None:
 
 
 def retention(
-    runs: Sequence[Run], *, shown: Callable[[Report], Report] = lambda report: report
-) -> Iterator[tuple[str, Drawing]]:
-    """Retention curves of all systems on the same records, by file name.
+    runs: Sequence[Run], task: str = "", *, shown: Callable[[Report], Report] = lambda report: report
+) -> Iterator[Captioned]:
+    """Retention curves of all systems on the same records.
 
-    Runs on other records get their own pictures. shown: selects the part of a report to draw.
+    Runs on other records get their own pictures. task: what titles name beside the split. shown: selects the part of a
+    report to draw.
     """
     grouped = groups(runs)
     for number, group in enumerate(grouped, 1):
         report = shown(merged(group))
         for split in report.splits:
-            for kind in ("error_retention", "f1_retention"):
+            for kind, (title, caption) in RETENTION.items():
                 drawing = curve_figures.retention(report, split, kind=kind)
                 if drawing is not None:
                     titled = replace(drawing, title=f"{clean(report.title)}: {split_title(split)}")
-                    yield f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""), titled
+                    what = ", ".join(filter(None, (split_title(split), task, f"data {number}" * (len(grouped) > 1))))
+                    up = drawing.panels[0].y.title.partition(", ")[0]  # without "records kept"
+                    yield Captioned(
+                        f"{kind}_{split}" + (f"_{number}" if len(grouped) > 1 else ""),
+                        f"{title}: {what}", caption.format(up), titled,
+                    )  # fmt: skip
 
 
 def printed_handle() -> Any:

@@ -14,8 +14,8 @@ from shiftbench.scores.score import Curve, Score, System
 
 SINGLE = " (single)"
 BOLD = (
-    "Bold: the best value of a run, and those within its interval that no adjusted paired test finds worse; scores "
-    "without a test, and printed ones, are never bold."
+    "Bold: of a run's systems of rank 1 (no adjusted paired test finds one better), the best value and those within "
+    "its interval; scores without a test, and printed ones, are never bold."
 )
 
 

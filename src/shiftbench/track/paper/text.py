@@ -21,6 +21,7 @@ from shiftbench.report.grid import Row as GridRow
 from shiftbench.report.text import markdown_table, quoted
 from shiftbench.report.view import clean
 from shiftbench.scores.metric import METRICS
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.table import Cell, Column, Printed, Row, Table
 
 FIELDS = (
@@ -59,20 +60,27 @@ def _record(table: Table, row: Row, column: Column, cell: Cell, value: Printed |
 # --- Markdown and terminal ------------------------------------------------------------------------------------------
 
 
-def markdown(tables: Sequence[Table], *, title: str, pictures: Sequence[str] = ()) -> str:
-    """All tables in GitHub-flavoured Markdown, then the pictures (paths relative to the document)."""
+def markdown(tables: Sequence[Table], *, title: str, pictures: Mapping[str, PaperFigure]) -> str:
+    """All tables in GitHub-flavoured Markdown, then the pictures by their paths relative to the document."""
     blocks = [f"# {quoted(title)}"]
     for table in tables:
         blocks += [f"## {quoted(table.heading)}", quoted(table.caption), markdown_table(_grid(table))]
         blocks += ["\n".join(f"- {quoted(note)}" for note in table.notes)] if table.notes else []
     if pictures:
-        blocks += ["## Figures", *(f"![{path}]({path})" for path in pictures)]
+        blocks.append("## Figures")
+    for path, figure in pictures.items():
+        title = quoted(figure.title)
+        blocks += [f"![{title}]({path})", f"**{title}.** {quoted(figure.caption)}"]
     return "\n\n".join(blocks) + "\n"
 
 
-def html(tables: Sequence[Table], *, title: str, pictures: Mapping[str, str]) -> str:
-    """All tables, then the pictures (SVG texts by name), as one self-contained page."""
-    return page.tables(title, [(_grid(table), table.caption, table.notes) for table in tables], pictures)
+def html(tables: Sequence[Table], *, title: str, pictures: Sequence[PaperFigure]) -> str:
+    """All tables, then the pictures, as one self-contained page."""
+    drawn = [
+        page.Drawn(figure.path.stem, clean(figure.title), clean(figure.caption), figure.svg.read_text("utf-8"))
+        for figure in pictures
+    ]
+    return page.tables(title, [(_grid(table), table.caption, table.notes) for table in tables], drawn)
 
 
 def render(tables: Sequence[Table]) -> RenderableType:

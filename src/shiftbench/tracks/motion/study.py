@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -318,13 +319,19 @@ def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Prediction:
     )
 
 
+def _members(recipe: Mapping[str, Any]) -> str:
+    """What the members are: “5 networks”, “1 network, each under masks of dropout”."""
+    text = ENSEMBLES[recipe["ensemble"]].format(**recipe)
+    return re.sub(r"^1 (network|mask)s(, each)?", r"1 \1", text)
+
+
 def _chosen(plans: Trajectories, planner: Planner, settings: Mapping[str, Any]) -> Prediction:
     each = plans.plans_per_member
     made = planned(plans, planner.settings(each))
     recipe = planner.recipe(settings, each)
     role: Role = "model" if planner.alone else "ensemble"
     about = (
-        f"{ENSEMBLES[recipe['ensemble']].format(**recipe)}, {each} plans each; keeps the {recipe['modes']} with the "
+        f"{_members(recipe)}, {each} plans each; keeps the {recipe['modes']} with the "
         f"highest {recipe['aggregation']} of log-likelihoods; the uncertainty is minus the same of these"
     )
     return Prediction(planner.name, role, recipe, *made, about=about, measure="plan_nll")

@@ -332,7 +332,7 @@ def test_tables_can_be_written_and_shown(tmp_path: Path):
 def test_retention_is_drawn_by_backbone(tmp_path: Path):
     small = _only(made.run(tags=False), split="eval", systems={"BC", "vector"})
     only_f1 = replace(small, curves=tuple(curve for curve in small.curves if curve.kind == "f1_retention"))
-    names = {path.stem for path in paper.figures([only_f1], tmp_path) if path.suffix == ".png"}
+    names = {figure.path.stem for figure in paper.figures([only_f1], tmp_path)}
     assert names == {"f1_retention_eval_cnll_RIP-BC", "f1_retention_eval_cnll_others"}
 
 

@@ -20,6 +20,8 @@ from shiftbench.report.style import COLOURS, GREY, Look, fitted, labels, looks
 from shiftbench.report.view import clean, enough, finite, split_title
 from shiftbench.scores.score import SUBSETS, Curve
 from shiftbench.track.paper import drawing
+from shiftbench.track.paper.drawing import Captioned
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.run import groups, merged
 from shiftbench.tracks.lesions import schema
 from shiftbench.tracks.lesions.paper.systems import Run, lesion_counts, number, of
@@ -28,10 +30,26 @@ from shiftbench.tracks.lesions.scoring import BY_LOAD, VOXELS
 ROW = 42.0  # pixels of a part
 PATIENT = Look(COLOURS[5], "", "^")
 CONNECTIVITY = {"6": Look(COLOURS[0], "", "o"), "18": Look(COLOURS[1], "", "s"), "26": Look(COLOURS[2], "", "D")}
+LOADS = (
+    "Lesions of each part of the data",
+    "A row for each part: at the left the volume of a patient's lesions (ml), triangles patients, dots the mean with "
+    "its standard deviation; at the right how many lesions there are (logarithmic), by the connectivity of voxels. "
+    "Hollow dots are printed: parts whose dots lie apart from them hold other data.",
+)
+LOADED = (
+    "{} of each patient (0 to 1) over the volume of its lesions (ml, logarithmic): a marker for each system, a panel "
+    "for each side of the shift. The legend has the correlations, in-domain / shifted: a score that depends on the "
+    "volume rises to the right."
+)
+KEPT = (
+    "nDSC (0 to 1, a mean over patients) over the share of the brain's voxels that keep the prediction, from the most "
+    "certain on, while all others count as the truth; a line for each system, a panel for each side of the shift. "
+    "Higher is better: a useful uncertainty finds wrong voxels first, so that the curve falls late."
+)
 LEAST_ML = 0.01  # a load of 0 has no place on a logarithmic axis
 
 
-def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
+def figures(reports: Iterable[Report], folder: str | Path) -> list[PaperFigure]:
     """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
 
     `loads`: volume and number of lesions by part; `ndsc_by_load_…` and `dsc_by_load_…`: a point for each patient;
@@ -41,27 +59,33 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     Raises:
         TableError: if there is no report of this track, or one of another.
     """
-    runs, paths = of(reports), list[Path]()
+    runs, made = of(reports), list[PaperFigure]()
     grouped = groups([run for run in runs if run.usual] or runs)
     with canvas.settings():
         for place, group in enumerate(grouped, 1):
             suffix = f"_{place}" if len(grouped) > 1 else ""
-            for name, drawn in _drawn(group):
-                paths += drawing.save(drawn, Path(folder) / f"{name}{suffix}.png")
-    return paths
+            for each in _drawn(group):
+                titled = each._replace(title=each.title + (f", patients {place}" if suffix else ""))
+                made.append(drawing.save(titled, folder, each.name + suffix))
+    return made
 
 
-def _drawn(runs: Sequence[Run]) -> Iterator[tuple[str, Drawing]]:
+def _drawn(runs: Sequence[Run]) -> Iterator[Captioned]:
     if (drawn := loads(runs[0])) is not None:
-        yield "loads", drawn
+        yield Captioned("loads", *LOADS, drawn)
     report = _together(runs)
     for split in report.splits:
         title = f"{clean(report.title)}: {split_title(split)}"
         for score in SCORES:
             if (drawn := by_load(report, split, score)) is not None:
-                yield f"{BY_LOAD.format(score)}_{split}", replace(drawn, title=title)
+                words = (
+                    f"{SCORES[score]} over the volume of lesions: {split_title(split)}",
+                    LOADED.format(SCORES[score]),
+                )
+                yield Captioned(f"{BY_LOAD.format(score)}_{split}", *words, replace(drawn, title=title))
         if (drawn := voxels(report, split)) is not None:
-            yield f"{VOXELS}_{split}", replace(drawn, title=title)
+            words = f"nDSC while voxels are kept: {split_title(split)}", KEPT
+            yield Captioned(f"{VOXELS}_{split}", *words, replace(drawn, title=title))
     yield from drawing.retention(runs)
 
 

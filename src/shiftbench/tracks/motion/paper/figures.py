@@ -15,12 +15,13 @@ import polars as pl
 
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
-from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, GREY, MARKERS, short
 from shiftbench.report.view import finite, split_title
 from shiftbench.scores.metric import METRICS
 from shiftbench.track.paper import drawing
+from shiftbench.track.paper.drawing import Captioned
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.table import UNITS
 from shiftbench.tracks.motion.paper import facets
 from shiftbench.tracks.motion.paper.systems import (
@@ -42,6 +43,16 @@ AGGREGATIONS = ("MA", "LQ", "UQ", "WCM", "BCM")
 OTHERS = "others"
 SHOWN = ("weighted_ade", "cnll", "r_auc_cnll", "f1_auc_cnll", "roc_auc")  # by K and aggregation, as print names them
 TABLES = {"weighted_ade": "Table 20", "cnll": "Table 20"}  # all others: Table 21
+BY_MEMBERS = (
+    "A panel for each score, with its unit, over the number of members K: colours are ways to aggregate, dashes kinds "
+    "of ensembles; printed values are hollow and grey if the data are the official ones. More members help where lines "
+    "go in the direction of the arrow."
+)
+SCENES = (
+    "Cities and precipitation of the scenes",
+    "The share of the scenes (%) in each city and with each kind of precipitation: a bar for each partition, with its "
+    "number of scenes, and paler bars for the parts in print. Where bars differ, the data have shifted.",
+)
 STEP = 0.09  # between two aggregations at one K
 STYLES = {
     "deep_ensemble": ("deep ensemble", "-"),
@@ -60,7 +71,7 @@ class Point:
     unit: str
 
 
-def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
+def figures(reports: Iterable[Report], folder: str | Path) -> list[PaperFigure]:
     """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
 
     `error_retention_…` and `f1_retention_…` by error, backbone and split; `by_members_…` by split and backbone:
@@ -69,29 +80,32 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     Raises:
         TableError: if there is no report by cNLL or weightedADE, or one of another track.
     """
-    bundles, paths = of(reports), []
+    bundles, made = of(reports), list[PaperFigure]()
     with canvas.settings():
         for number, bundle in enumerate(bundles, 1):
-            for name, figure in _drawn(bundle):
-                suffix = f"_{number}" if len(bundles) > 1 else ""
-                paths += drawing.save(figure, Path(folder) / f"{name}{suffix}.png")
-    return paths
+            for each in _drawn(bundle):
+                suffix, run = (f"_{number}", f", {short(bundle.name, 60)}") if len(bundles) > 1 else ("", "")
+                made.append(drawing.save(each._replace(title=each.title + run), folder, each.name + suffix))
+    return made
 
 
-def _drawn(bundle: Bundle) -> Iterator[tuple[str, Figure | Drawing]]:
+def _drawn(bundle: Bundle) -> Iterator[Captioned]:
     entries = {task: entry for task in ERRORS if (entry := bundle.report(task))}
     for task, entry in entries.items():
         titled = replace(entry, name=f"{bundle.name}, {ERRORS[task].title}")
         for backbone in (*BACKBONES, OTHERS):
-            for name, figure in drawing.retention([titled], shown=partial(_of, backbone=backbone)):
-                yield f"{name}_{task}_{backbone}", figure
+            systems = "systems without a backbone of the paper" if backbone == OTHERS else backbone
+            what = f"{ERRORS[task].title}, {systems}"
+            for each in drawing.retention([titled], what, shown=partial(_of, backbone=backbone)):
+                yield each._replace(name=f"{each.name}_{task}_{backbone}")
     for split in dict.fromkeys(split for entry in bundle.runs for split in entry.report.splits):
         for backbone in BACKBONES:
             drawn = _by_members(bundle, split, backbone)
             if drawn is not None:
-                yield f"by_members_{split}_{backbone}", drawn
+                title = f"Scores by the number of members: {split_title(split)}, {backbone}"
+                yield Captioned(f"by_members_{split}_{backbone}", title, BY_MEMBERS, drawn)
     if found := facets.tags(bundle):
-        yield "tags", _tags(bundle, found)
+        yield Captioned("tags", *SCENES, _tags(bundle, found))
 
 
 # --- retention ------------------------------------------------------------------------------------------------------

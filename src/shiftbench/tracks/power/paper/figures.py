@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
-from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, DASHES, GREY, MARKERS, short
 from shiftbench.report.view import split_title
 from shiftbench.scores.metric import METRICS
 from shiftbench.track.paper import drawing
+from shiftbench.track.paper.drawing import Captioned
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.table import UNITS, Cell, Table
 from shiftbench.tracks.power.paper.systems import MODELS, Model, Run, of
 from shiftbench.tracks.power.paper.tables import LAYOUTS, tables
@@ -39,10 +40,19 @@ PLACES = {
     "ensemble in print": 0.34,
 }  # beside a model's tick
 DEGRADED = ("rmse", "r_auc")
+OF_MEMBERS = (
+    "A panel for each split and score, with its unit: of each model, the members (dashes, and a violin of how they are "
+    "distributed) and their ensemble (diamond); printed values are hollow and grey. An ensemble that lies beyond its "
+    "members in the direction of the arrow gains from their disagreement."
+)
+DEGRADES = (
+    "{} of each ensemble on every set, divided by its own on development in-domain (no unit, 1 is the grey line): a "
+    "line for each model, the run at the left, print at the right. The steeper a line rises, the less robust the model."
+)
 DRAWN_UNIT, DRAWN_FACTOR = UNITS["1e5 kW^2"]  # of squared errors in kW², as in print
 
 
-def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
+def figures(reports: Iterable[Report], folder: str | Path) -> list[PaperFigure]:
     """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
 
     For the runs compared with the synthetic and with the real data each: `errors_of_members` and `scores_of_members`
@@ -54,28 +64,32 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     """
     every = list(reports)
     runs, made = of(every), tables(every)
-    paths: list[Path] = []
+    drawn: list[PaperFigure] = []
     with canvas.settings():
         for kind in dict.fromkeys(layout.kind for layout in LAYOUTS):
             mine = [run for run in runs if run.kind == kind]
             own = [table for table in made if table.task == kind]
-            for name, figure in _drawn(mine, own) if mine else ():
-                paths += drawing.save(figure, Path(folder) / f"{kind}_{name}.png")
-    return paths
+            for each in _drawn(mine, own, f"{kind} data") if mine else ():
+                drawn.append(drawing.save(each, folder, f"{kind}_{each.name}"))
+    return drawn
 
 
-def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Figure | Drawing]]:
+def _drawn(runs: Sequence[Run], made: Sequence[Table], data: str) -> Iterator[Captioned]:
     numbers = list(dict.fromkeys(table.number for table in made))
     for number, name in zip(numbers, ("errors_of_members", "scores_of_members"), strict=True):
         figure = _members([table for table in made if table.number == number], runs)
         if figure is not None:
-            yield name, figure
-    yield from drawing.retention(runs, shown=_shown)
+            title = f"{name.replace('_', ' ').capitalize()} and of their ensembles, each split: {data}"
+            yield Captioned(name, title, OF_MEMBERS, figure)
+    yield from drawing.retention(runs, data, shown=_shown)
     for metric in DEGRADED:
         for place, run in enumerate(runs, 1):
             figure = _degradation(run, [table for table in made if metric in (c.metric for c in table.columns)], metric)
             if figure is not None:
-                yield f"degradation_{metric}" + (f"_{place}" if len(runs) > 1 else ""), figure
+                suffix, named = (f"_{place}", f", {short(run.name)}") if len(runs) > 1 else ("", "")
+                score = METRICS[metric].title
+                title = f"{score} from development in-domain to shifted sets: {data}{named}"
+                yield Captioned(f"degradation_{metric}{suffix}", title, DEGRADES.format(score), figure)
 
 
 def _cells(table: Table, metric: str, subset: str) -> dict[tuple[str, str], Cell]:

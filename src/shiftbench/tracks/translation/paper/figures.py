@@ -18,6 +18,8 @@ from shiftbench.report.style import COLOURS, GREY, Look, short
 from shiftbench.report.view import clean, split_title
 from shiftbench.scores.metric import METRICS
 from shiftbench.track.paper import drawing
+from shiftbench.track.paper.drawing import Captioned
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.run import groups
 from shiftbench.track.paper.table import Table
 from shiftbench.tracks.translation.paper.systems import Run, of
@@ -29,9 +31,18 @@ if TYPE_CHECKING:
 ROW = 46.0  # pixels of a system
 OURS, PRINTED = Look(COLOURS[0], "-", "o"), Look(GREY, "", "o")
 FULL = "full"
+SCORES = (
+    "A panel for each score, with its unit, and a row for each system: our value is filled, with its interval, printed "
+    "ones are hollow below it. The arrow tells which side is better."
+)
+TOGETHER = (
+    "Of the sentences with the anomaly of the row, the share (%) that have the one of the column, too, and how many "
+    "they are; on the diagonal, how many sentences have the anomaly. Dark cells beside it are anomalies that come "
+    "together."
+)
 
 
-def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
+def figures(reports: Iterable[Report], folder: str | Path) -> list[PaperFigure]:
     """Write the pictures that the reports have data for, as PNG (150 dpi) and as SVG, into `folder`.
 
     `error_retention_…` and `f1_retention_…`: curves by split; `scores_…`: ours beside print; `anomalies`: how often
@@ -41,26 +52,28 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
         TableError: if there is no report by the eGLEU error, or one of another track.
     """
     every = [*reports]
-    runs, paths = of(every), list[Path]()
+    runs, made = of(every), list[PaperFigure]()
     with canvas.settings():
-        for name, drawn in _drawn(runs, tables(every)):
-            paths += drawing.save(drawn, Path(folder) / f"{name}.png")
-    return paths
+        for each in _drawn(runs, tables(every)):
+            made.append(drawing.save(each, folder, each.name))
+    return made
 
 
-def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[tuple[str, Figure | Drawing]]:
+def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterator[Captioned]:
     yield from drawing.retention(runs)
     first = [layout.number for layout in LAYOUTS[:2]]
     for split in dict.fromkeys(table.columns[0].dataset for table in made if table.columns):
         own = [table for table in made if table.number in first and table.columns[0].dataset == split]
         if (drawn := scores(own, split)) is not None:
-            yield f"scores_{split}", drawn
+            yield Captioned(f"scores_{split}", f"Scores of all sentences: {split_title(split)}", SCORES, drawn)
     grouped = groups(runs)
     for place, group in enumerate(grouped, 1):
         entry = group[0].entry("anomalies")
         counts, sentences = entry.get("together"), entry.get("sentences")
         if isinstance(counts, dict) and counts and isinstance(sentences, int):
-            yield "anomalies" + (f"_{place}" if len(grouped) > 1 else ""), together(counts, sentences)
+            suffix, number = (f"_{place}", f", data {place}") if len(grouped) > 1 else ("", "")
+            drawn_together = together(counts, sentences)
+            yield Captioned(f"anomalies{suffix}", f"Anomalies that occur together{number}", TOGETHER, drawn_together)
 
 
 def scores(made: Sequence[Table], split: str) -> Drawing | None:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from shiftbench.report import canvas
 from shiftbench.report.content import Report
-from shiftbench.report.drawing import Drawing
 from shiftbench.report.grid import ARROWS
 from shiftbench.report.style import COLOURS, MARKERS, SUBSET_LOOKS, short
 from shiftbench.report.view import SPLITS
 from shiftbench.scores.metric import METRICS
 from shiftbench.track.paper import drawing
+from shiftbench.track.paper.drawing import Captioned
+from shiftbench.track.paper.figure import PaperFigure
 from shiftbench.track.paper.table import Cell, Row, Table
 from shiftbench.tracks.weather.paper.layouts import READINGS
 from shiftbench.tracks.weather.paper.rows import TASKS, Run, of
@@ -29,10 +30,24 @@ if TYPE_CHECKING:
 
 HEADLINE = {"regression": "rmse", "classification": "accuracy"}
 DRAWN = ("in", "full", "shifted")
+ROBUST = (
+    "A panel for each split, a row for each system: the score on the axis, with its unit, in-domain, of all records "
+    "and shifted, with intervals; printed values are hollow. The further in-domain and shifted lie apart, the less "
+    "robust is a system."
+)
+BY_MEASURE = (
+    "A panel for each score, with its unit, a row for each measure of uncertainty and a marker for each system, with "
+    "intervals; printed values are hollow. A measure further in the direction of the arrow is the better one."
+)
+TRAINED = (
+    "The score on the axis, with its unit, after training on each set of Table 12 (letters), in-domain and shifted, a "
+    "panel for each split; printed values are hollow. Gaps between the two lines that depend on the letter are "
+    "shifts that other training data reduce."
+)
 WIDE_SPAN = 6  # ratio of the largest to the smallest value from which an axis is logarithmic
 
 
-def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
+def figures(reports: Iterable[Report], folder: str | Path) -> list[PaperFigure]:
     """Write the pictures for which the reports have data, as PNG (150 dpi) and as SVG, into `folder`.
 
     For each task: `robustness` (Table 9); `error_retention_eval`, `f1_retention_eval` and `measures_eval` (Table 11),
@@ -43,29 +58,32 @@ def figures(reports: Iterable[Report], folder: str | Path) -> list[Path]:
     """
     every = list(reports)
     runs, made = of(every), tables(every)
-    paths: list[Path] = []
+    drawn: list[PaperFigure] = []
     with canvas.settings():
         for task in TASKS:
             mine = [run for run in runs if run.report.task == task]
             own = [table for table in made if table.task == task]
-            for name, figure in _drawn(mine, own):
-                paths += drawing.save(figure, Path(folder) / f"{task}_{name}.png")
-    return paths
+            for each in _drawn(mine, own, task):
+                drawn.append(drawing.save(each, folder, f"{task}_{each.name}"))
+    return drawn
 
 
-def _drawn(runs: Sequence[Run], made: Sequence[Table]) -> Iterable[tuple[str, Figure | Drawing]]:
+def _drawn(runs: Sequence[Run], made: Sequence[Table], task: str) -> Iterable[Captioned]:
     first = [run for run in runs if run.experiment == CANONICAL]
     by_number = {number: [table for table in made if table.number == f"Table {number}"] for number in (9, 11, 13)}
     robustness = _robustness(by_number[9], first) if any(map(_filled, by_number[9])) else None
     if robustness is not None:
-        yield "robustness", robustness
-    yield from drawing.retention(first)
+        title = f"{METRICS[HEADLINE[task]].title} in-domain and shifted, each split: {task}"
+        yield Captioned("robustness", title, ROBUST, robustness)
+    yield from drawing.retention(first, task)
     for table in by_number[11]:
         for dataset in dict.fromkeys(column.dataset for column in table.columns):
             if _filled(table, dataset):
-                yield f"measures_{dataset}", _measures(table, dataset, first)
+                title = f"Scores by measure of uncertainty: {SPLITS[dataset]}, {task}"
+                yield Captioned(f"measures_{dataset}", title, BY_MEASURE, _measures(table, dataset, first))
     if any(run.experiment != CANONICAL for run in runs) and any(map(_filled, by_number[13])):
-        yield "training_sets", _training_sets(by_number[13], runs)
+        title = f"Scores by training set, each split: {task}"
+        yield Captioned("training_sets", title, TRAINED, _training_sets(by_number[13], runs))
 
 
 # --- robustness -----------------------------------------------------------------------------------------------------
