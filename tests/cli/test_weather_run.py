@@ -16,13 +16,13 @@ from tests.cli.conftest import Shiftbench, run_in
 
 pytest.importorskip("catboost")
 
-QUICK = ("--method", "likelihood_boosting", "--members", 2, "--replicates", 25)
+QUICK = ("--method", "likelihood_boosting", "--members", 2, "--replicates", 10)
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weather")
-    assert run_in(folder, "example", "weather", "--rows", 2_500, "--out", "w.parquet").code == 0
+    assert run_in(folder, "example", "weather", "--rows", 1_500, "--out", "w.parquet").code == 0
     return folder / "w.parquet"
 
 
@@ -72,7 +72,7 @@ def test_example_data_become_reports_and_the_papers_tables(
     used = regression.recipe["features"]["used"]
     assert sorted(used) == sorted(set(schema.FEATURES) - regression.recipe["features"]["left_out"].keys())
     for report in (regression, classification):
-        assert report.recipe["track"]["origin"] == "made-up example, 2,500 rows, seed 0"
+        assert report.recipe["track"]["origin"] == "made-up example, 1,500 rows, seed 0"
         assert report.recipe["track"]["experiment"] == "A"
         assert report.recipe["clusters"] == ["fact_latitude", "fact_longitude"]
     for raw in ("GFS", "CMC", "WRF"):  # two of the three are in kelvin
