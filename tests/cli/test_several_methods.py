@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from shiftbench.pipeline.planning import plan
+from shiftbench.pipeline.settings import Settings
 from shiftbench.report.content import Report
 from tests.cli.conftest import Shiftbench, weather_like
 
@@ -171,3 +173,10 @@ def test_methods_of_a_settings_file_that_give_way_are_told(
     said = shiftbench("run", "--config", "s.toml", *words)
     assert said.code == 2
     assert said.err.startswith(f"{told}error: gone.csv: expected a table, found none")
+
+
+def test_a_constant_that_is_a_method_of_its_own_is_no_baseline_beside_it() -> None:
+    made = Settings("t.csv", "y", "regression", methods=({"name": "mean"}, {"name": "mlp"}))
+    assert [(each.name, each.role) for each in plan(made)] == [("mean", "baseline"), ("mlp", "ensemble")]
+    named = Settings("t.csv", "y", "regression", methods=({"name": "mean", "title": "Level"},))
+    assert [each.name for each in plan(named)] == ["Level", "mean"]

@@ -17,7 +17,7 @@ from shiftbench.pipeline.study import Planned
 
 
 def plan(settings: Settings) -> list[Planned]:
-    """The methods in order, then the constant baseline, then every column that is a forecast.
+    """The methods in order, then the constant baseline if it is none of them, then every column that is a forecast.
 
     Raises:
         SettingsError: if a method is composed of others that do not precede it.
@@ -26,7 +26,8 @@ def plan(settings: Settings) -> list[Planned]:
     for entry in chosen_methods(settings):
         planned.append(_planned(entry, settings, [before.name for before in planned]))
     constant = "majority" if settings.task == "classification" else "mean"
-    planned.append(Planned(constant, constant, "baseline", {}))
+    if not any((each.name, each.method) == (constant, constant) for each in planned):
+        planned.append(Planned(constant, constant, "baseline", {}))
     taken = {entry.name for entry in planned}
     for column in dict.fromkeys(settings.baselines):
         name = f"{column} (column)" if column in taken else column

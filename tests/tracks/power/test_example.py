@@ -530,7 +530,7 @@ def test_generalisation_sets_are_repeatable_and_made_in_blocks(monkeypatch):
     table, _ = generalization.drawn(1_000, 5, progress=lambda *state: told.append(state))
     assert table.equals(generalization.sample(1_000, 5))
     assert not table.equals(generalization.sample(1_000, 6))
-    assert told[-1] == ("generalization", 1_000, 1_000)
+    assert told[-1] == ("generalization, records", 1_000, 1_000)
     assert len(told) >= 4
 
 
@@ -560,7 +560,7 @@ def test_a_folder_holds_both_files_and_says_that_they_are_an_example(tmp_path):
     again = generalization.drawn(1_250, 9)[1]
     assert said[0] == "example power rows=1000 seed=9"
     assert said[1] == f"example power rows=1000 seed=9 generalization redrawn={again}"
-    assert told[-1] == ("generalization", 1_250, 1_250)
+    assert told[-1] == ("generalization, records", 1_250, 1_250)
     assert ("voyages", 1_000, 1_000) in told
 
 
@@ -575,7 +575,7 @@ def test_what_is_broken_off_leaves_nothing_and_an_earlier_example_as_it_was(tmp_
         pass
 
     def stop(stage: str, *_: object) -> None:
-        if stage == "generalization":
+        if stage == "generalization, records":
             raise Stopped("enough")
 
     with pytest.raises(Stopped, match="enough"):

@@ -432,7 +432,7 @@ def test_tables_of_several_pieces_are_written_in_order_and_progress_is_told(tmp_
     path = example.write(tmp_path / f"weather{suffix}", 1_000, 0, lambda *state: told.append(state))
     read = pl.read_parquet(path) if suffix == ".parquet" else pl.read_csv(path)
     assert read["fact_time"].to_list() == example.table(1_000)["fact_time"].to_list()
-    assert told == [("example", 400, 1_000), ("example", 800, 1_000), ("example", 1_000, 1_000)]
+    assert told == [("rows", 400, 1_000), ("rows", 800, 1_000), ("rows", 1_000, 1_000)]
 
 
 BLOCKS = example.blocks
