@@ -201,3 +201,19 @@ def test_a_figure_of_few_colours_is_smaller_and_looks_the_same():
     assert seen[0].shape == seen[1].shape
     assert np.abs(seen[0] - seen[1]).mean() < 2.0  # of 255
     assert (seen[1][0, 0] == 255).all()  # paper stays white
+
+
+def test_the_colours_of_areas_stay_exactly_as_they_are():
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 3))
+    axes = figure.add_subplot()
+    grounds = ["#eef0f3", "#eef0f4", "#f8f0f5", "#e8f6f2"]
+    for place, ground in enumerate(grounds):
+        axes.axvspan(place, place + 1, color=ground, linewidth=0)
+    axes.imshow(np.random.default_rng(0).random((30, 30, 3)), extent=(1, 1.5, 0, 1), zorder=3)  # hundreds of colours
+    axes.set_xlim(0, 4)
+    small = np.asarray(Image.open(io.BytesIO(Picture("a", "A", "", figure, few_colours=True).png)).convert("RGB"))
+    held = {"#{:02x}{:02x}{:02x}".format(*colour) for colour in small.reshape(-1, 3)}
+    assert set(grounds) <= held
+    assert len(held) <= 256

@@ -18,6 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shiftbench.errors import ShiftbenchError, TableError
 from shiftbench.io import files
 from shiftbench.report import canvas
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 FOLDER, INDEX = "pictures", "pictures.json"
 TITLE = "Records to look at"  # heading of their section
 MOST_BYTES = 16 * 2**20
+COLOURS, EXACT = 256, 64  # of a palette, and those of them that are kept as they are
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -110,14 +114,28 @@ def _bytes(image: Any, *, few_colours: bool) -> bytes:
 
 
 def _reduced(figure: Any) -> bytes:
-    """A figure as PNG with a palette of 256 colours."""
+    """A figure as PNG with a palette of 256 colours: the most frequent ones as they are, others close to it."""
     from PIL import Image  # comes with matplotlib
 
-    reduced = io.BytesIO()
     whole = Image.fromarray(canvas.pixels(figure)).convert("RGB")
+    counted = sorted(whole.getcolors(whole.width * whole.height) or [], key=lambda each: (-each[0], each[1]))
+    exact = np.array([colour for _, colour in counted[:EXACT]], dtype=np.uint32)
     # MAXCOVERAGE, not MEDIANCUT: small marks keep their colours, and files are a third smaller.
-    whole.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(reduced, "PNG", optimize=True)
-    return reduced.getvalue()
+    near = whole.quantize(COLOURS - len(exact), method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    codes = _coded(np.asarray(whole, dtype=np.uint32))
+    order = np.argsort(own := _coded(exact))
+    place = order[np.minimum(np.searchsorted(own[order], codes), len(own) - 1)]
+    reduced = Image.fromarray(np.where(own[place] == codes, place, np.asarray(near) + len(exact)).astype(np.uint8), "P")
+    reduced.putpalette([*exact.ravel().tolist(), *(near.getpalette() or [])])
+    written = io.BytesIO()
+    reduced.save(written, "PNG", optimize=True)
+    return written.getvalue()
+
+
+def _coded(colours: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """A number for each colour [..., 3] of 8 bits."""
+    codes: npt.NDArray[np.uint32] = colours @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
+    return codes
 
 
 def write(pictures: Sequence[Picture], folder: Path) -> list[Path]:
