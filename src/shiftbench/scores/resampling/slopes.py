@@ -61,7 +61,7 @@ class Slopes:
     Influences change slowly with the rank, so records are merged by unit and by stretch: a 256th of the records,
     consecutive in rank, or a whole tie group if that is longer. Few cells remain, so a standard error costs little
     compared with its score. Where most units have records in most stretches, cells are kept as a table [stretches, U]
-    with zeros, whose sums are the same to the bit and take a third of the time.
+    with zeros, whose sums are the same to the bit and take half of the time.
 
     Args:
         errors, good: [n] in rank order. ranked: of the same records.

@@ -320,7 +320,7 @@ def _mixture(fitted: Fitted, predicted: Trajectories | Mixture) -> Prediction:
 
 
 def _members(recipe: Mapping[str, Any]) -> str:
-    """What the members are: “5 networks”, “1 network, each under masks of dropout”."""
+    """What the members are: “5 networks”, “1 network under masks of dropout”."""
     text = ENSEMBLES[recipe["ensemble"]].format(**recipe)
     return re.sub(r"^1 (network|mask)s(, each)?", r"1 \1", text)
 
